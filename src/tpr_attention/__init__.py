@@ -1,0 +1,14 @@
+"""Attention over structured, role-filler representations.
+
+An object is a sum of role (x) filler bindings. Objects are superposed in an associative memory; attention matches
+objects by role and filler, extracts a property, maps it and binds it to a new role.
+
+- `tpr_attention.functional`: the algebra, as pure functions on tensors.
+- `tpr_attention.nn`: the layers `TPRAttention` and `ActionTPRAttention`.
+
+Importing this package imports neither of them, and not torch.
+"""
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"

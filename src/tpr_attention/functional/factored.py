@@ -1,0 +1,300 @@
+r"""Match and extract over a whole sequence without building the memory of each position.
+
+For every position t and head h, `recall` computes what `extract(match(M_t, r_m, f_m), r_t)` defines:
+
+    f_th = sum_{s <= t} [ prod_m (r_m^T O_s f_m) ] r_t^T O_s,    s over the whole sequence if not causal     (App. B, C)
+
+Without a softmax this is linear attention. Key and value are the object itself, the query is role (x) filler, and all
+heads share one memory. Three forms give the same numbers, and `recall` takes the
+cheapest unless told otherwise:
+
+- "parallel": all scores at once, then a weighted sum; T^2 work, best for short sequences;
+- "chunked": scores inside chunks, a memory between them; linear in T with a state of constant size;
+- "recurrent": one object at a time, for streaming.
+
+Roles given once for each head instead of at each position (`[h m r]`, `[h r]`) shrink key
+and value to the filler: the memory of a head then has f^(m+1) entries instead of (r f)^(m+1).
+
+Sums are kept in float32, or in float64 for float64 inputs: a bfloat16 running sum stalls at 256 equal objects.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tpr_attention.functional.monomials import key_features, num_features, query_features
+from tpr_attention.functional.signature import checked
+from tpr_attention.functional.sweep import causal_mask, chunk_size, extract_each, sweep
+
+__all__ = ["FORMS", "recall", "state_shape"]
+
+MatchRole = Float[Tensor, "*batch t h m r"] | Float[Tensor, "h m r"]
+TargetRole = Float[Tensor, "*batch t h r"] | Float[Tensor, "h r"]
+Recalled = tuple[Float[Tensor, "*batch t h f"], Float[Tensor, "*state p v"] | None]
+
+_SWEEP_OVERHEAD = 5e6  # multiplications in the time that the chunked form's kernel launches take
+
+
+class _Reading(NamedTuple):
+    """The same linear attention for both kinds of roles: n memories, each read by g queries at every position."""
+
+    match_role: Float[Tensor, "n t g m r"] | None
+    match_filler: Float[Tensor, "n t g m f"]
+    key: Float[Tensor, "n t k d"]  # k = 1: one key for all matches; k = m: one for each
+    value: Float[Tensor, "n t v"] | None  # None: the key
+    target_role: Float[Tensor, "n t g r"] | None
+    state: Float[Tensor, "n p v"] | None
+
+    @property
+    def num_matches(self) -> int:
+        return self.match_filler.shape[3]
+
+    @property
+    def shared_key(self) -> bool:
+        return self.key.shape[2] == 1
+
+    @property
+    def values(self) -> Tensor:
+        return self.key.squeeze(2) if self.value is None else self.value
+
+    @property
+    def num_features(self) -> int:
+        return num_features(self.key.shape[3], self.num_matches, shared_key=self.shared_key)
+
+    def queries(self) -> Float[Tensor, "n t g m d"]:
+        if self.match_role is None:
+            return self.match_filler
+        return (self.match_role.unsqueeze(-1) * self.match_filler.unsqueeze(-2)).flatten(-2)
+
+    def start(self) -> Float[Tensor, "n p v"]:
+        if self.state is not None:
+            return self.state
+        return self.key.new_zeros(self.key.shape[0], self.num_features, self.values.shape[2])
+
+
+def state_shape(num_roles: int, filler_dim: int, *, num_matches: int = 1, heads: int | None = None) -> tuple[int, ...]:
+    """Shape of the state of one sequence; `heads` where roles are given once for each head.
+
+    With one match and roles that vary, this is the paper's memory with its axes r, f joined on both sides.
+
+    >>> state_shape(6, 3), state_shape(6, 3, num_matches=2), state_shape(6, 3, heads=4)
+    ((18, 18), (171, 18), (4, 3, 3))
+    """
+    width = num_roles * filler_dim if heads is None else filler_dim
+    features = num_features(width, num_matches, shared_key=heads is None)
+    return (features, width) if heads is None else (heads, features, width)
+
+
+@checked
+def recall(
+    objects: Float[Tensor, "*batch t r f"],
+    match_role: MatchRole,
+    match_filler: Float[Tensor, "*batch t h m f"],
+    target_role: TargetRole,
+    state: Float[Tensor, "*state p v"] | None = None,
+    *,
+    causal: bool = True,
+    final_state: bool = True,
+    form: str = "auto",
+) -> Recalled:
+    r"""Match and extract at every position of a sequence.
+
+    E_prop(M_obj(M_t, r_m, f_m), r_t),    M_t = state + sum_{s <= t} O_s (x) O_s                        (App. B, C)
+
+    Args:
+        match_role: One role for each of the m matches of each head, or `[h m r]` where it is the same everywhere.
+        match_filler: The filler to find in that role; an object counts as the product of its m scores.
+        target_role: The role to read, or `[h r]` where it is the same everywhere.
+        state: The memory of the objects that came before, as an earlier call returned it.
+        causal: Position t sees the objects up to and including t; otherwise all of them.
+        final_state: Also return the memory after the last object (None otherwise, which can save work).
+        form: "auto" for the cheapest, or one of `FORMS`. The result does not depend on it.
+
+    >>> red, yellow = torch.eye(2)
+    >>> objects = torch.stack([torch.stack([red, red]), torch.stack([yellow, red])])
+    >>> colour, shape = torch.eye(2)
+    >>> fillers, state = recall(objects, colour[None, None], yellow.expand(2, 1, 1, 2), shape[None])
+    >>> fillers[:, 0]  # nothing yellow at first, then one whose shape is the first
+    tensor([[0., 0.],
+            [1., 0.]])
+    """
+    if form not in ("auto", *FORMS):
+        raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
+    fixed = match_role.ndim == 3 and target_role.ndim == 2
+    reading = _lay_out(objects, match_role, match_filler, target_role, state, fixed)
+    compute = FORMS[_cheapest(reading, causal) if form == "auto" else form]
+    with _full_precision(objects.device):
+        fillers, after = compute(reading, causal, final_state)
+    batch, length, heads = objects.shape[:-3], objects.shape[-3], match_filler.shape[-3]
+    if fixed:
+        fillers = fillers.reshape(*batch, heads, length, -1).movedim(-3, -2)
+        after = None if after is None else after.reshape(*batch, heads, *after.shape[1:])
+    else:
+        fillers = fillers.reshape(*batch, length, heads, -1)
+        after = None if after is None else after.reshape(*batch, *after.shape[1:])
+    return fillers.to(objects.dtype), after
+
+
+def _lay_out(
+    objects: Tensor,
+    match_role: Tensor,
+    match_filler: Tensor,
+    target_role: Tensor,
+    state: Tensor | None,
+    fixed: bool,
+) -> _Reading:
+    """Lay the inputs out as n memories with g readers each, in the precision of the sum."""
+    batch, (length, roles, filler_dim) = objects.shape[:-3], objects.shape[-3:]
+    heads, matches = match_filler.shape[-3:-1]
+    for axis, size in (("t", length), ("r", roles), ("f", filler_dim), ("h", heads), ("m", matches)):
+        if size == 0:
+            raise ValueError(f"objects and queries: expected at least one entry along {axis}, got none")
+    precise = torch.promote_types(objects.dtype, torch.float32)
+    if state is not None:
+        expected = (*batch, *state_shape(roles, filler_dim, num_matches=matches, heads=heads if fixed else None))
+        if tuple(state.shape) != expected or state.dtype != precise or state.device != objects.device:
+            raise ValueError(
+                f"state: expected {precise} on {objects.device} of shape {list(expected)} for these objects and "
+                f"queries, got {state.dtype} on {state.device} of shape {list(state.shape)}"
+            )
+        state = state.reshape(-1, *state.shape[-2:])
+    with _full_precision(objects.device):
+        objects, match_role, match_filler, target_role = (
+            x.to(precise) for x in (objects, match_role, match_filler, target_role)
+        )
+        if fixed:
+            return _Reading(
+                None,
+                match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
+                torch.einsum("hmr,...trf->...htmf", match_role, objects).reshape(-1, length, matches, filler_dim),
+                torch.einsum("hr,...trf->...htf", target_role, objects).reshape(-1, length, filler_dim),
+                None,
+                state,
+            )
+    every = (*batch, length, heads)
+    return _Reading(
+        match_role.expand(*every, matches, roles).reshape(-1, length, heads, matches, roles),
+        match_filler.reshape(-1, length, heads, matches, filler_dim),
+        objects.reshape(-1, length, 1, roles * filler_dim),
+        None,
+        target_role.expand(*every, roles).reshape(-1, length, heads, roles),
+        state,
+    )
+
+
+def _full_precision(device: torch.device) -> AbstractContextManager[None]:
+    """No autocast, where the device has one."""
+    available = torch.amp.autocast_mode.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if available else nullcontext()
+
+
+def _parallel(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
+    n, length, readers, matches, filler_dim = reading.match_filler.shape
+    if reading.match_role is not None and reading.state is None and length < filler_dim:
+        fillers = _parallel_short(reading, causal)
+    else:
+        queries = reading.queries()
+        scores: Tensor | None = None
+        for match in range(matches):
+            key = reading.key[:, :, 0 if reading.shared_key else match]
+            score = queries[:, :, :, match].reshape(n, length * readers, -1) @ key.mT
+            scores = score if scores is None else scores * score
+        assert scores is not None
+        readout = (scores * causal_mask(length, reading.match_filler) if causal else scores) @ reading.values
+        if reading.state is not None:
+            features = query_features(queries, shared_key=reading.shared_key)
+            readout = readout + features.reshape(n, length * readers, -1) @ reading.state
+        fillers = _extract(readout.reshape(n, length, readers, -1), reading)
+    return fillers, _after(reading) if final_state else None
+
+
+def _parallel_short(reading: _Reading, causal: bool) -> Tensor:
+    """Filler first, role second: cheaper while t r < r f, when a score costs less to store than a query."""
+    n, length, readers, matches, filler_dim = reading.match_filler.shape
+    assert reading.match_role is not None
+    assert reading.target_role is not None
+    roles = reading.target_role.shape[3]
+    rows = length * readers
+    held = reading.key.reshape(n, length * roles, filler_dim)
+    scores: Tensor | None = None
+    for match in range(matches):
+        met = reading.match_filler[:, :, :, match].reshape(n, rows, filler_dim) @ held.mT
+        role = reading.match_role[:, :, :, match].reshape(n, rows, 1, roles)
+        score = (met.reshape(n, rows, length, roles) * role).sum(-1)
+        scores = score if scores is None else scores * score
+    assert scores is not None
+    if causal:
+        scores = scores * causal_mask(length, reading.match_filler)
+    weights = scores.unsqueeze(-1) * reading.target_role.reshape(n, rows, 1, roles)
+    return (weights.reshape(n, rows, length * roles) @ held).reshape(n, length, readers, filler_dim)
+
+
+def _chunked(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
+    if not causal:
+        memory = _after(reading)
+        return _read(reading, slice(None), memory), memory
+    match_role, query, key, value = reading.match_role, reading.match_filler, reading.key, reading.value
+    if reading.num_matches == 1:
+        rank_one = None if match_role is None else match_role.squeeze(3)
+        return sweep(rank_one, query.squeeze(3), key.squeeze(2), value, reading.target_role, reading.start())
+    features = query_features(reading.queries(), shared_key=reading.shared_key)
+    keys = key_features(key, reading.num_matches)
+    return sweep(None, features, keys, reading.values, reading.target_role, reading.start())
+
+
+def _recurrent(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
+    keys, values = key_features(reading.key, reading.num_matches), reading.values
+    memory = reading.start()
+    readouts = []
+    for t in range(keys.shape[1]):
+        memory = memory + keys[:, t].unsqueeze(-1) * values[:, t].unsqueeze(-2)
+        if causal:
+            readouts.append(_read(reading, slice(t, t + 1), memory))
+    return torch.cat(readouts, 1) if causal else _read(reading, slice(None), memory), memory
+
+
+FORMS: dict[str, Callable[[_Reading, bool, bool], tuple[Tensor, Tensor | None]]] = {
+    "parallel": _parallel,
+    "chunked": _chunked,
+    "recurrent": _recurrent,
+}
+
+
+def _cheapest(reading: _Reading, causal: bool) -> str:
+    """The form with the fewest multiplications."""
+    n, length, readers, matches, _ = reading.match_filler.shape
+    width, value = reading.key.shape[3], reading.values.shape[2]
+    memory = reading.num_features * value
+    parallel = n * length * readers * length * (matches * width + value)
+    chunked = n * length * (1 + readers) * memory
+    if causal:
+        chunk = min(length, chunk_size(max(reading.num_features, value)))
+        chunked += n * length * readers * chunk * (reading.num_features + value)
+        chunked += int(_SWEEP_OVERHEAD)
+    return "parallel" if parallel <= chunked else "chunked"
+
+
+def _after(reading: _Reading) -> Tensor:
+    """The memory once all objects are in it."""
+    memory = key_features(reading.key, reading.num_matches).mT @ reading.values
+    return memory if reading.state is None else reading.state + memory
+
+
+def _read(reading: _Reading, at: slice, memory: Tensor) -> Tensor:
+    """Every reader's extracted filler from one memory, for the positions given."""
+    queries = reading._replace(
+        match_role=None if reading.match_role is None else reading.match_role[:, at],
+        match_filler=reading.match_filler[:, at],
+        target_role=None if reading.target_role is None else reading.target_role[:, at],
+    )
+    features = query_features(queries.queries(), shared_key=reading.shared_key)
+    readout = features.flatten(1, 2) @ memory
+    return _extract(readout.reshape(*features.shape[:3], -1), queries)
+
+
+def _extract(readout: Tensor, reading: _Reading) -> Tensor:
+    return readout if reading.target_role is None else extract_each(readout, reading.target_role)

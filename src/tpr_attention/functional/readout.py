@@ -1,0 +1,37 @@
+"""Optional normalisation of what is read from a memory.
+
+The memory is a plain sum, so its read-out grows with the number of objects (App. B.2 has no normaliser, and none is the
+default). Dividing by the sum of the scores, as softmax attention does, is not an option: scores are signed, and their
+sum may vanish. These two are safe.
+"""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor
+
+__all__ = ["READOUTS", "by_count", "by_rms"]
+
+
+def by_count(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) -> Float[Tensor, "*batch t h f"]:
+    """The mean over the objects in memory instead of the sum.
+
+    >>> import torch
+    >>> by_count(torch.full((1, 2, 1, 1), 6.0), torch.tensor([1.0, 2.0])).flatten()
+    tensor([6., 3.])
+    """
+    return fillers / count[:, None, None]
+
+
+def by_rms(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) -> Float[Tensor, "*batch t h f"]:
+    """The direction of the read-out, with entries of mean square one (zero stays zero); the count plays no part.
+
+    >>> import torch
+    >>> by_rms(torch.tensor([[[3.0, 4.0]]]), torch.ones(1)).square().mean()
+    tensor(1.)
+    """
+    tiny = 1e-12  # of the square: read-outs below a millionth count as noise and are not blown up
+    return fillers * (fillers.square().mean(-1, keepdim=True) + tiny).rsqrt()
+
+
+READOUTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"count": by_count, "rms": by_rms}

@@ -1,0 +1,151 @@
+"""Shapes are written once, in the signature; this module holds callers to them.
+
+jaxtyping annotations are free at run time and check nothing. `checked` reads them when the function is defined and
+compares every tensor argument with them at each call, so that a size-one axis never broadcasts unnoticed and an error
+names the argument, what was expected and what came.
+"""
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from typing import ParamSpec, TypeVar
+
+from torch import Tensor
+
+__all__ = ["Sizes", "checked", "expect", "expect_alike", "expect_positive"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Sizes = dict[str, int | tuple[int, ...]]
+
+
+def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) -> None:
+    """Check that `value` is a floating-point tensor with these axes, and learn the sizes that are new.
+
+    `axes` reads as a jaxtyping shape (`"*batch t r f"`); alternatives are a sequence of them. A name that `sizes`
+    already holds must have that size; other names are added to it.
+
+    >>> import torch
+    >>> expect("objects", torch.zeros(2, 7, 6, 3), "*batch t r f", {"r": 6, "f": 4})
+    Traceback (most recent call last):
+    ...
+    ValueError: objects: expected [*batch t r f] with r=6, f=4, got shape [2, 7, 6, 3]
+    """
+    alternatives = (axes,) if isinstance(axes, str) else tuple(axes)
+    wanted = " or ".join(f"[{alternative}]" for alternative in alternatives)
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}: expected a tensor {wanted}, got {type(value).__name__}")
+    if not value.is_floating_point():
+        raise TypeError(f"{name}: expected a floating-point tensor {wanted}, got {value.dtype}")
+    for alternative in alternatives:
+        found = _bind(tuple(value.shape), alternative.split(), sizes)
+        if found is not None:
+            sizes.update(found)
+            return
+    letters = " ".join(alternatives).replace("*", "").split()
+    known = ", ".join(f"{k}={_show(v)}" for k, v in sizes.items() if k in letters)
+    raise ValueError(
+        f"{name}: expected {wanted}{' with ' + known if known else ''}, got shape {_show(tuple(value.shape))}"
+    )
+
+
+def expect_alike(**tensors: Tensor | None) -> None:
+    """Check that all tensors given share one dtype and one device.
+
+    >>> import torch
+    >>> expect_alike(role=torch.zeros(2), filler=torch.zeros(3).double())
+    Traceback (most recent call last):
+    ...
+    TypeError: filler: expected torch.float32 on cpu as role has, got torch.float64 on cpu
+    """
+    first: tuple[str, Tensor] | None = None
+    for name, tensor in tensors.items():
+        if tensor is None:
+            continue
+        if first is None:
+            first = name, tensor
+        elif tensor.dtype != first[1].dtype or tensor.device != first[1].device:
+            raise TypeError(
+                f"{name}: expected {first[1].dtype} on {first[1].device} as {first[0]} has, "
+                f"got {tensor.dtype} on {tensor.device}"
+            )
+
+
+def expect_positive(**counts: int) -> None:
+    """Check that all counts are whole numbers of at least one.
+
+    >>> expect_positive(num_heads=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: num_heads: expected at least 1, got 0
+    """
+    for name, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool):
+            raise TypeError(f"{name}: expected a whole number, got {count!r}")
+        if count < 1:
+            raise ValueError(f"{name}: expected at least 1, got {count}")
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Hold every call of `function` to the shapes of its signature.
+
+    Its tensors share one dtype and one device, except those that may be None: a state has the precision of the sum.
+    """
+    specs: dict[str, tuple[tuple[str, ...], bool]] = {}
+    parameters = inspect.signature(function).parameters
+    for name, parameter in parameters.items():
+        axes = tuple(_shapes(parameter.annotation))
+        if axes:
+            specs[name] = axes, parameter.default is None
+    names = tuple(parameters)
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        sizes: Sizes = {}
+        tensors: dict[str, Tensor] = {}
+        for name, (axes, optional) in specs.items():
+            value = given.get(name)
+            if value is None and (optional or name not in given):
+                continue  # a missing argument is Python's own error
+            expect(name, value, axes, sizes)
+            if not optional:
+                tensors[name] = typing.cast(Tensor, value)
+        expect_alike(**tensors)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def _shapes(annotation: object) -> Iterator[str]:
+    if hasattr(annotation, "dim_str"):
+        yield annotation.dim_str
+    for part in typing.get_args(annotation):
+        yield from _shapes(part)
+
+
+def _bind(shape: tuple[int, ...], axes: list[str], sizes: Sizes) -> Sizes | None:
+    """Sizes of the axes, or None where the shape does not have them."""
+    found: Sizes = {}
+    if axes and axes[0].startswith("*"):
+        lead = len(shape) - (len(axes) - 1)
+        if lead < 0:
+            return None
+        name = axes[0][1:]
+        if sizes.get(name, shape[:lead]) != shape[:lead]:
+            return None
+        found[name] = shape[:lead]
+        shape, axes = shape[lead:], axes[1:]
+    if len(shape) != len(axes):
+        return None
+    for name, size in zip(axes, shape, strict=True):
+        if found.get(name, sizes.get(name, size)) != size:
+            return None
+        found[name] = size
+    return found
+
+
+def _show(size: int | tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, size))}]" if isinstance(size, tuple) else str(size)

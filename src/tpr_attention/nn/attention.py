@@ -1,0 +1,216 @@
+"""TPR-Attention over a sequence of objects (sec. 3.2, Algorithm 1)."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tpr_attention.functional.factored import FORMS, recall
+from tpr_attention.functional.readout import READOUTS
+from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
+from tpr_attention.nn.initialisation import orthonormal_
+from tpr_attention.nn.queries import FixedRoleQueries, LinearQueries, Queries
+
+__all__ = ["Inspection", "State", "TPRAttention"]
+
+
+class State(NamedTuple):
+    """What a layer remembers of the objects it has seen, and how many they were.
+
+    A tuple of tensors: `State(**load_file(path))` reads what `save_file(state._asdict(), path)` of safetensors wrote.
+    """
+
+    memory: Float[Tensor, "*state p v"]
+    count: Int[Tensor, ""]
+
+    def detach(self) -> "State":
+        """The same state without its past, for truncated backpropagation through time."""
+        return State(self.memory.detach(), self.count)
+
+
+class Inspection(NamedTuple):
+    """What each head did, by name; see `TPRAttention.inspect`."""
+
+    match_role: Float[Tensor, "*batch t h m r"]
+    match_filler: Float[Tensor, "*batch t h m f"]
+    target_role: Float[Tensor, "*batch t h r"]
+    match_weights: Float[Tensor, "*batch h t s"]
+    extracted: Float[Tensor, "*batch t h f"]
+    mapped: Float[Tensor, "*batch t h f"]
+    new_role: Float[Tensor, "h r"]
+    output: Float[Tensor, "*batch t r f"]
+
+
+class TPRAttention(nn.Module):
+    r"""Multi-head TPR-Attention: every object asks the memory of the objects up to and including itself.
+
+    O_out = sum_h r_n^h (x) (f_h^T H_h),    f_h = E_prop(M_obj(M_t, r_m^h, f_m^h), r_t^h)                (Algorithm 1)
+
+    The match role, match filler and target role of every head are functions of the current object; the filler map H
+    and the new role are parameters. The layer returns the update only: add it to the objects for a residual block.
+
+    Initialisation: filler maps and new roles are orthonormal (heads write to different roles, as far as there are
+    roles, and neither stretch nor shrink what they read); for the queries see `LinearQueries`.
+
+    Args:
+        num_matches: How many role-filler pairs an object has to match; more than one is a conjunction (App. C).
+        causal: Whether an object sees only those up to itself, as in the paper, or the whole sequence.
+        queries: Module from objects to `Queries`; `LinearQueries` if not given. `FixedRoleQueries` is much cheaper.
+        normalise: The memory is a sum, so read-outs grow with its length. "count" divides by the number of objects,
+            "rms" keeps only the direction; None, the default, is the paper's plain sum.
+        form: "auto", "parallel", "chunked" or "recurrent": how to compute, never what.
+
+    >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
+    >>> objects = torch.randn(2, 7, 6, 3)
+    >>> layer(objects).shape
+    torch.Size([2, 7, 6, 3])
+    >>> first, state = layer.stream(objects[:, :4])
+    >>> rest, state = layer.stream(objects[:, 4:], state)
+    >>> torch.allclose(torch.cat([first, rest], 1), layer(objects), atol=1e-5)
+    True
+    """
+
+    def __init__(
+        self,
+        num_roles: int,
+        filler_dim: int,
+        num_heads: int,
+        *,
+        num_matches: int = 1,
+        causal: bool = True,
+        queries: nn.Module | None = None,
+        normalise: str | None = None,
+        form: str = "auto",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
+        if normalise is not None and normalise not in READOUTS:
+            raise ValueError(f"normalise: expected None or one of {list(READOUTS)}, got {normalise!r}")
+        if form not in ("auto", *FORMS):
+            raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
+        if queries is None:
+            queries = LinearQueries(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype)
+        elif not isinstance(queries, nn.Module):
+            raise TypeError(f"queries: expected a module from objects to Queries, got {type(queries).__name__}")
+        self.num_roles, self.filler_dim, self.num_heads, self.num_matches = (
+            num_roles,
+            filler_dim,
+            num_heads,
+            num_matches,
+        )
+        self.causal, self.normalise, self.form = causal, normalise, form
+        self.queries = queries
+        self.filler_map = nn.Parameter(torch.empty(num_heads, filler_dim, filler_dim, device=device, dtype=dtype))
+        self.new_role = nn.Parameter(torch.empty(num_heads, num_roles, device=device, dtype=dtype))
+        self._reset_own_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters anew, but for those of a queries module of the user's own."""
+        self._reset_own_parameters(generator)
+        if isinstance(self.queries, LinearQueries | FixedRoleQueries):
+            self.queries.reset_parameters(generator)
+
+    def _reset_own_parameters(self, generator: torch.Generator | None = None) -> None:
+        orthonormal_(self.filler_map, generator)
+        orthonormal_(self.new_role, generator)
+
+    def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Float[Tensor, "*batch t r f"]:
+        """The update of every object of a whole sequence."""
+        return self._attend(objects, None, final_state=False)[0]
+
+    def stream(
+        self, objects: Float[Tensor, "*batch t r f"], state: State | None = None
+    ) -> tuple[Float[Tensor, "*batch t r f"], State]:
+        """The same for a stretch of a longer sequence; the state carries what came before it."""
+        if not self.causal:
+            raise ValueError("causal: expected True to stream, since an object would have to see the future")
+        if state is not None and not isinstance(state, State):
+            raise TypeError(f"state: expected a State from this layer's stream or step, got {type(state).__name__}")
+        output, memory = self._attend(objects, state, final_state=True)
+        assert memory is not None
+        seen = objects.shape[-3] + (0 if state is None else state.count)
+        return output, State(memory, torch.as_tensor(seen, device=objects.device))
+
+    def step(
+        self, obj: Float[Tensor, "*batch r f"], state: State | None = None
+    ) -> tuple[Float[Tensor, "*batch r f"], State]:
+        """The same for one object."""
+        expect("obj", obj, "*batch r f", {"r": self.num_roles, "f": self.filler_dim})
+        output, state = self.stream(obj.unsqueeze(-3), state)
+        return output.squeeze(-3), state
+
+    @torch.no_grad()
+    def inspect(self, objects: Float[Tensor, "*batch t r f"]) -> Inspection:
+        """What every head asks, finds and writes, position by position.
+
+        `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s; `extracted` is what
+        was read, `mapped` what the filler map made of it, and `new_role` where it went.
+
+        >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
+        >>> layer.inspect(torch.randn(2, 7, 6, 3)).match_weights.shape
+        torch.Size([2, 4, 7, 7])
+        """
+        queries = self._ask(objects)
+        every = objects.shape[:-2]
+        match_role = queries.match_role.expand(*every, self.num_heads, self.num_matches, self.num_roles)
+        target_role = queries.target_role.expand(*every, self.num_heads, self.num_roles)
+        scores = torch.einsum("...thmr,...srf,...thmf->...htsm", match_role, objects, queries.match_filler)
+        weights = scores.prod(-1)
+        if self.causal:
+            weights = weights.tril()
+        extracted = self._normalise(recall(objects, *queries, causal=self.causal)[0], None)
+        mapped = torch.einsum("...hf,hfg->...hg", extracted, self.filler_map)
+        return Inspection(
+            match_role, queries.match_filler, target_role, weights, extracted, mapped, self.new_role, self(objects)
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"num_roles={self.num_roles}, filler_dim={self.filler_dim}, num_heads={self.num_heads}, "
+            f"num_matches={self.num_matches}, causal={self.causal}, normalise={self.normalise!r}, form={self.form!r}"
+        )
+
+    def _attend(self, objects: Tensor, state: State | None, *, final_state: bool) -> tuple[Tensor, Tensor | None]:
+        fillers, memory = recall(
+            objects,
+            *self._ask(objects),
+            None if state is None else state.memory,
+            causal=self.causal,
+            final_state=final_state,
+            form=self.form,
+        )
+        fillers = self._normalise(fillers, state)
+        write = torch.einsum("hfg,hr->hfrg", self.filler_map, self.new_role).flatten(2).flatten(0, 1)
+        return (fillers.flatten(-2) @ write).reshape(objects.shape), memory
+
+    def _ask(self, objects: Tensor) -> Queries:
+        sizes: Sizes = {"r": self.num_roles, "f": self.filler_dim, "h": self.num_heads, "m": self.num_matches}
+        expect("objects", objects, "*batch t r f", sizes)
+        autocast = torch.is_autocast_enabled(objects.device.type)
+        if not autocast:
+            expect_alike(filler_map=self.filler_map, objects=objects)
+        queries = self.queries(objects)
+        if not isinstance(queries, tuple) or len(queries) != 3:
+            raise TypeError(
+                f"queries: expected {type(self.queries).__name__} to return Queries(match_role, match_filler, "
+                f"target_role), got {type(queries).__name__}"
+            )
+        for name, value, axes in zip(Queries._fields, queries, _QUERY_AXES, strict=True):
+            expect(f"queries.{name}", value, axes, sizes)
+        return Queries(*(query.to(objects.dtype) for query in queries)) if autocast else Queries(*queries)
+
+    def _normalise(self, fillers: Tensor, state: State | None) -> Tensor:
+        if self.normalise is None:
+            return fillers
+        count = torch.arange(1, fillers.shape[-3] + 1, device=fillers.device)
+        if not self.causal:
+            count = count[-1:].expand_as(count)
+        elif state is not None:
+            count = count + state.count
+        return READOUTS[self.normalise](fillers, count.to(fillers.dtype))
+
+
+_QUERY_AXES = (("*batch t h m r", "h m r"), ("*batch t h m f",), ("*batch t h r", "h r"))

@@ -1,0 +1,129 @@
+"""What a head asks of the memory, as a function of the current object (Algorithm 1)."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tpr_attention.functional.signature import expect_positive
+from tpr_attention.nn.initialisation import orthonormal_
+
+__all__ = ["FixedRoleQueries", "LinearQueries", "Queries"]
+
+
+class Queries(NamedTuple):
+    """For every head: the role and filler of each match, and the role to read.
+
+    Roles that do not depend on the object may be given once for each head, which makes attention much cheaper.
+    """
+
+    match_role: Float[Tensor, "*batch t h m r"] | Float[Tensor, "h m r"]
+    match_filler: Float[Tensor, "*batch t h m f"]
+    target_role: Float[Tensor, "*batch t h r"] | Float[Tensor, "h r"]
+
+
+class LinearQueries(nn.Module):
+    """Match role, match filler and target role as linear maps of the object: the default of `TPRAttention`.
+
+    Each map may be replaced by any module from the flattened object to the same number of outputs.
+
+    Initialisation: fillers are taken to have unit length, as in the paper, so that an object of r roles has squared
+    length r; weights have variance 1 / (r * outputs), which gives every query vector unit length on average, and a
+    perfect match a score of about one. Biases start at zero.
+
+    >>> queries = LinearQueries(6, 3, num_heads=4)(torch.randn(2, 7, 6, 3))
+    >>> queries.match_role.shape, queries.match_filler.shape, queries.target_role.shape
+    (torch.Size([2, 7, 4, 1, 6]), torch.Size([2, 7, 4, 1, 3]), torch.Size([2, 7, 4, 6]))
+    """
+
+    def __init__(
+        self,
+        num_roles: int,
+        filler_dim: int,
+        num_heads: int,
+        num_matches: int = 1,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
+        self.num_roles, self.filler_dim = num_roles, filler_dim
+        self.num_heads, self.num_matches = num_heads, num_matches
+        width = num_roles * filler_dim
+        self.match_role = nn.Linear(width, num_heads * num_matches * num_roles, device=device, dtype=dtype)
+        self.match_filler = nn.Linear(width, num_heads * num_matches * filler_dim, device=device, dtype=dtype)
+        self.target_role = nn.Linear(width, num_heads * num_roles, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        for linear, size in (
+            (self.match_role, self.num_roles),
+            (self.match_filler, self.filler_dim),
+            (self.target_role, self.num_roles),
+        ):
+            _unit_length_(linear, self.num_roles, size, generator)
+
+    def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Queries:
+        flat = objects.flatten(-2)
+        matches = (self.num_heads, self.num_matches)
+        return Queries(
+            self.match_role(flat).unflatten(-1, (*matches, self.num_roles)),
+            self.match_filler(flat).unflatten(-1, (*matches, self.filler_dim)),
+            self.target_role(flat).unflatten(-1, (self.num_heads, self.num_roles)),
+        )
+
+
+class FixedRoleQueries(nn.Module):
+    """Match and target roles as parameters of each head; only the match filler is read from the object.
+
+    Keys and values then shrink from the object to one filler, and the memory of a head to filler x filler.
+
+    Initialisation: the match filler as in `LinearQueries`; roles are orthonormal, so that heads start by asking for
+    different roles.
+
+    >>> queries = FixedRoleQueries(6, 3, num_heads=4)(torch.randn(2, 7, 6, 3))
+    >>> queries.match_role.shape, queries.match_filler.shape, queries.target_role.shape
+    (torch.Size([4, 1, 6]), torch.Size([2, 7, 4, 1, 3]), torch.Size([4, 6]))
+    """
+
+    def __init__(
+        self,
+        num_roles: int,
+        filler_dim: int,
+        num_heads: int,
+        num_matches: int = 1,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
+        self.num_roles, self.filler_dim = num_roles, filler_dim
+        self.num_heads, self.num_matches = num_heads, num_matches
+        self.match_role = nn.Parameter(torch.empty(num_heads, num_matches, num_roles, device=device, dtype=dtype))
+        self.match_filler = nn.Linear(
+            num_roles * filler_dim, num_heads * num_matches * filler_dim, device=device, dtype=dtype
+        )
+        self.target_role = nn.Parameter(torch.empty(num_heads, num_roles, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        orthonormal_(self.match_role.view(-1, self.num_roles), generator)
+        orthonormal_(self.target_role, generator)
+        _unit_length_(self.match_filler, self.num_roles, self.filler_dim, generator)
+
+    def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Queries:
+        filler = self.match_filler(objects.flatten(-2))
+        return Queries(
+            self.match_role,
+            filler.unflatten(-1, (self.num_heads, self.num_matches, self.filler_dim)),
+            self.target_role,
+        )
+
+
+def _unit_length_(linear: nn.Linear, num_roles: int, size: int, generator: torch.Generator | None) -> None:
+    """Make the linear map give vectors of `size` entries and length one, on average, for an object of unit fillers."""
+    nn.init.normal_(linear.weight, std=(num_roles * size) ** -0.5, generator=generator)
+    nn.init.zeros_(linear.bias)
