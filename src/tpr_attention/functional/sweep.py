@@ -53,7 +53,7 @@ def sweep(
     length, width = key.shape[1], max(state.shape[1:])
     chunk = min(chunk or chunk_size(width), length)
     padding = -length % chunk
-    tensors = match_role, query, key, value, target_role
+    tensors: tuple[Tensor | None, ...] = (match_role, query, key, value, target_role)
     if padding:
         tensors = tuple(x if x is None else _pad(x, padding) for x in tensors)
     keep = length <= _KEEP_READOUT * width

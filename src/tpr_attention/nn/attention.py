@@ -22,11 +22,11 @@ class State(NamedTuple):
     """
 
     memory: Float[Tensor, "*state p v"]
-    count: Int[Tensor, ""]
+    length: Int[Tensor, ""]
 
     def detach(self) -> "State":
         """The same state without its past, for truncated backpropagation through time."""
-        return State(self.memory.detach(), self.count)
+        return State(self.memory.detach(), self.length)
 
 
 class Inspection(NamedTuple):
@@ -131,7 +131,7 @@ class TPRAttention(nn.Module):
             raise TypeError(f"state: expected a State from this layer's stream or step, got {type(state).__name__}")
         output, memory = self._attend(objects, state, final_state=True)
         assert memory is not None
-        seen = objects.shape[-3] + (0 if state is None else state.count)
+        seen = objects.shape[-3] + (0 if state is None else state.length)
         return output, State(memory, torch.as_tensor(seen, device=objects.device))
 
     def step(
@@ -209,7 +209,7 @@ class TPRAttention(nn.Module):
         if not self.causal:
             count = count[-1:].expand_as(count)
         elif state is not None:
-            count = count + state.count
+            count = count + state.length
         return READOUTS[self.normalise](fillers, count.to(fillers.dtype))
 
 
