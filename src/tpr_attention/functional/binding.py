@@ -5,6 +5,7 @@ from einops import einsum, reduce
 from jaxtyping import Float
 from torch import Tensor
 
+from tpr_attention.functional.precision import sum_dtype
 from tpr_attention.functional.signature import checked
 
 __all__ = ["bind", "dual_basis", "superpose", "tag", "unbind"]
@@ -47,7 +48,7 @@ def dual_basis(roles: Float[Tensor, "j r"]) -> Float[Tensor, "j r"]:
     tensor([[ 1.0000, -0.5000],
             [ 0.0000,  0.5000]])
     """
-    exact = roles.to(torch.promote_types(roles.dtype, torch.float32))
+    exact = roles.to(sum_dtype(roles))
     if not torch.compiler.is_compiling():
         rank = int(torch.linalg.matrix_rank(exact.detach()))
         if rank < roles.shape[0]:

@@ -19,7 +19,6 @@ Sums are kept in float32, or in float64 for float64 inputs: a bfloat16 running s
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -27,6 +26,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.functional.monomials import key_features, num_features, query_features
+from tpr_attention.functional.precision import full_precision, sum_dtype
 from tpr_attention.functional.signature import checked
 from tpr_attention.functional.sweep import causal_mask, chunk_size, extract_each, sweep
 
@@ -124,72 +124,62 @@ def recall(
     """
     if form not in ("auto", *FORMS):
         raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
-    fixed = match_role.ndim == 3 and target_role.ndim == 2
-    reading = _lay_out(objects, match_role, match_filler, target_role, state, fixed)
-    compute = FORMS[_cheapest(reading, causal) if form == "auto" else form]
-    with _full_precision(objects.device):
-        fillers, after = compute(reading, causal, final_state)
-    batch, length, heads = objects.shape[:-3], objects.shape[-3], match_filler.shape[-3]
-    if fixed:
-        fillers = fillers.reshape(*batch, heads, length, -1).movedim(-3, -2)
-        after = None if after is None else after.reshape(*batch, heads, *after.shape[1:])
-    else:
-        fillers = fillers.reshape(*batch, length, heads, -1)
-        after = None if after is None else after.reshape(*batch, *after.shape[1:])
-    return fillers.to(objects.dtype), after
-
-
-def _lay_out(
-    objects: Tensor,
-    match_role: Tensor,
-    match_filler: Tensor,
-    target_role: Tensor,
-    state: Tensor | None,
-    fixed: bool,
-) -> _Reading:
-    """Lay the inputs out as n memories with g readers each, in the precision of the sum."""
     batch, (length, roles, filler_dim) = objects.shape[:-3], objects.shape[-3:]
     heads, matches = match_filler.shape[-3:-1]
     for axis, size in (("t", length), ("r", roles), ("f", filler_dim), ("h", heads), ("m", matches)):
         if size == 0:
             raise ValueError(f"objects and queries: expected at least one entry along {axis}, got none")
-    precise = torch.promote_types(objects.dtype, torch.float32)
-    if state is not None:
-        expected = (*batch, *state_shape(roles, filler_dim, num_matches=matches, heads=heads if fixed else None))
-        if tuple(state.shape) != expected or state.dtype != precise or state.device != objects.device:
-            raise ValueError(
-                f"state: expected {precise} on {objects.device} of shape {list(expected)} for these objects and "
-                f"queries, got {state.dtype} on {state.device} of shape {list(state.shape)}"
-            )
-        state = state.reshape(-1, *state.shape[-2:])
-    with _full_precision(objects.device):
-        objects, match_role, match_filler, target_role = (
-            x.to(precise) for x in (objects, match_role, match_filler, target_role)
+    fixed = match_role.ndim == 3 and target_role.ndim == 2
+    shape = (*batch, *state_shape(roles, filler_dim, num_matches=matches, heads=heads if fixed else None))
+    precise = sum_dtype(objects)
+    if state is not None and (tuple(state.shape) != shape or state.dtype != precise or state.device != objects.device):
+        raise ValueError(
+            f"state: expected {precise} on {objects.device} of shape {list(shape)} for these objects and queries, "
+            f"got {state.dtype} on {state.device} of shape {list(state.shape)}"
         )
-        if fixed:
-            return _Reading(
-                None,
-                match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
-                torch.einsum("hmr,...trf->...htmf", match_role, objects).reshape(-1, length, matches, filler_dim),
-                torch.einsum("hr,...trf->...htf", target_role, objects).reshape(-1, length, filler_dim),
-                None,
-                state,
-            )
-    every = (*batch, length, heads)
+    if 0 in batch:  # no sequence: an empty answer, which still has a gradient
+        return match_filler[..., 0, :], objects.new_zeros(shape, dtype=precise) if final_state else None
+    with full_precision(objects.device):
+        exact = (objects.to(precise), match_role.to(precise), match_filler.to(precise), target_role.to(precise))
+        reading = _by_head(*exact, state) if fixed else _by_sequence(*exact, state)
+        compute = FORMS[_cheapest(reading, causal) if form == "auto" else form]
+        fillers, after = compute(reading, causal, final_state)
+    if fixed:
+        fillers = fillers.reshape(*batch, heads, length, filler_dim).movedim(-3, -2)
+    else:
+        fillers = fillers.reshape(*batch, length, heads, filler_dim)
+    return fillers.to(objects.dtype), None if after is None else after.reshape(shape)
+
+
+def _by_sequence(
+    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
+) -> _Reading:
+    """One memory of whole objects for each sequence, which all heads read."""
+    every, (roles, filler_dim) = objects.shape[:-2], objects.shape[-2:]
+    length, (heads, matches) = every[-1], match_filler.shape[-3:-1]
     return _Reading(
-        match_role.expand(*every, matches, roles).reshape(-1, length, heads, matches, roles),
+        match_role.expand(*every, heads, matches, roles).reshape(-1, length, heads, matches, roles),
         match_filler.reshape(-1, length, heads, matches, filler_dim),
         objects.reshape(-1, length, 1, roles * filler_dim),
         None,
-        target_role.expand(*every, roles).reshape(-1, length, heads, roles),
-        state,
+        target_role.expand(*every, heads, roles).reshape(-1, length, heads, roles),
+        None if state is None else state.reshape(-1, *state.shape[-2:]),
     )
 
 
-def _full_precision(device: torch.device) -> AbstractContextManager[None]:
-    """No autocast, where the device has one."""
-    available = torch.amp.autocast_mode.is_autocast_available(device.type)
-    return torch.autocast(device.type, enabled=False) if available else nullcontext()
+def _by_head(
+    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
+) -> _Reading:
+    """One memory of fillers for each head of each sequence: what its roles read of the objects is known beforehand."""
+    length, filler_dim, matches = objects.shape[-3], objects.shape[-1], match_filler.shape[-2]
+    return _Reading(
+        None,
+        match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
+        torch.einsum("hmr,...trf->...htmf", match_role, objects).reshape(-1, length, matches, filler_dim),
+        torch.einsum("hr,...trf->...htf", target_role, objects).reshape(-1, length, filler_dim),
+        None,
+        None if state is None else state.reshape(-1, *state.shape[-2:]),
+    )
 
 
 def _parallel(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:

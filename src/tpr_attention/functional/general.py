@@ -103,7 +103,7 @@ def match_unbuilt(
         rest = answer if rest is None else (rest.unsqueeze(-1) * answer.unsqueeze(-2)).flatten(-2)
         kept += [sizes[mode] for mode in left]
     assert rest is not None
-    return rest.sum(-2).reshape(*objects.shape[: -order - 1], *kept)
+    return rest.sum(-2).reshape((*objects.shape[: -order - 1], *kept))
 
 
 def _modes(objects: Tensor, order: int, copies: int) -> tuple[int, ...]:

@@ -4,8 +4,7 @@ A conjunction weighs an object by (q_1 . k)(q_2 . k) ... (q_m . k). The product 
 of the key, of which there are only C(d + m - 1, m), not d^m, since the order of their factors does not matter.
 """
 
-from functools import lru_cache
-from itertools import combinations_with_replacement, permutations
+from itertools import permutations
 from math import factorial, prod
 
 import torch
@@ -34,8 +33,12 @@ def key_features(key: Float[Tensor, "*batch k d"], num_matches: int) -> Float[Te
     """
     if key.shape[-2] == num_matches:
         return _outer(key)
-    indices, _ = _monomials(key.shape[-1], num_matches)
-    return key.squeeze(-2)[..., indices.to(key.device)].prod(-2)
+    key = key.squeeze(-2)
+    indices, _ = _monomials(key.shape[-1], num_matches, key)
+    product = key[..., indices[0]]
+    for k in range(1, num_matches):
+        product = product * key[..., indices[k]]
+    return product
 
 
 def query_features(query: Float[Tensor, "*batch m d"], *, shared_key: bool) -> Float[Tensor, "*batch p"]:
@@ -48,8 +51,7 @@ def query_features(query: Float[Tensor, "*batch m d"], *, shared_key: bool) -> F
     matches = query.shape[-2]
     if matches == 1 or not shared_key:
         return _outer(query)
-    indices, weights = _monomials(query.shape[-1], matches)
-    indices = indices.to(query.device)
+    indices, weights = _monomials(query.shape[-1], matches, query)
     terms: Tensor | None = None
     for order in permutations(range(matches)):
         term = query[..., order[0], :][..., indices[0]]
@@ -57,7 +59,7 @@ def query_features(query: Float[Tensor, "*batch m d"], *, shared_key: bool) -> F
             term = term * query[..., order[k], :][..., indices[k]]
         terms = term if terms is None else terms + term
     assert terms is not None
-    return terms * weights.to(query)
+    return terms * weights
 
 
 def _outer(vectors: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch p"]:
@@ -67,9 +69,22 @@ def _outer(vectors: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch p"]:
     return product
 
 
-@lru_cache(maxsize=8)
-def _monomials(size: int, degree: int) -> tuple[Tensor, Tensor]:
-    """Indices `[degree p]` of all monomials, and 1 / (how many permutations leave each unchanged)."""
-    indices = list(combinations_with_replacement(range(size), degree))
-    weights = [1 / prod(factorial(index.count(i)) for i in set(index)) for index in indices]
-    return torch.tensor(indices).T.contiguous(), torch.tensor(weights, dtype=torch.float64)
+def _monomials(size: int, degree: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Sorted indices `[degree p]` of all monomials, and 1 / (how many permutations leave each unchanged).
+
+    Those that start with i are i followed by the monomials of one degree less that start with i or later, which are
+    the last ones in sorted order.
+    """
+    numbers = torch.arange(size, device=like.device)
+    indices = numbers[None]
+    for lower in range(1, degree):
+        counts = [num_features(size - i, lower, shared_key=True) for i in range(size)]
+        rest = torch.cat([indices[:, -count:] for count in counts], 1)
+        first = torch.cat([numbers[i : i + 1].expand(count) for i, count in enumerate(counts)])
+        indices = torch.cat([first[None], rest])
+    weights = torch.ones_like(indices[0], dtype=like.dtype)
+    repeats = torch.ones_like(weights)
+    for k in range(1, degree):
+        repeats = torch.where(indices[k] == indices[k - 1], repeats + 1, torch.ones_like(repeats))
+        weights = weights / repeats
+    return indices, weights

@@ -5,6 +5,7 @@ from einops import einsum
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tpr_attention.functional.precision import autocasts
 from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
 from tpr_attention.nn.initialisation import orthonormal_
 
@@ -69,7 +70,7 @@ class ActionTPRAttention(nn.Module):
         sizes: Sizes = {"t": self.num_objects, "r": self.num_roles, "f": self.filler_dim, "a": self.num_actions}
         expect("objects", objects, "*batch t r f", sizes)
         expect("action", action, "*batch a", sizes)
-        if not torch.is_autocast_enabled(objects.device.type):
+        if not autocasts(objects.device):
             expect_alike(filler_map=self.filler_map, objects=objects, action=action)
         query = einsum(action, self.query_map, "... a, h a r -> ... h r")
         new_role = einsum(action, self.role_map, "... a, h a r -> ... r h")

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tpr_attention.functional.factored import FORMS, recall
+from tpr_attention.functional.precision import autocasts
 from tpr_attention.functional.readout import READOUTS
 from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
 from tpr_attention.nn.initialisation import orthonormal_
@@ -163,9 +164,9 @@ class TPRAttention(nn.Module):
             weights = weights.tril()
         extracted = self._normalise(recall(objects, *queries, causal=self.causal)[0], None)
         mapped = torch.einsum("...hf,hfg->...hg", extracted, self.filler_map)
-        return Inspection(
-            match_role, queries.match_filler, target_role, weights, extracted, mapped, self.new_role, self(objects)
-        )
+        output = torch.einsum("...hf,hr->...rf", mapped, self.new_role)
+        new_role = self.new_role.detach()
+        return Inspection(match_role, queries.match_filler, target_role, weights, extracted, mapped, new_role, output)
 
     def extra_repr(self) -> str:
         return (
@@ -189,7 +190,7 @@ class TPRAttention(nn.Module):
     def _ask(self, objects: Tensor) -> Queries:
         sizes: Sizes = {"r": self.num_roles, "f": self.filler_dim, "h": self.num_heads, "m": self.num_matches}
         expect("objects", objects, "*batch t r f", sizes)
-        autocast = torch.is_autocast_enabled(objects.device.type)
+        autocast = autocasts(objects.device)
         if not autocast:
             expect_alike(filler_map=self.filler_map, objects=objects)
         queries = self.queries(objects)

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from tpr_attention.functional.precision import sum_dtype
+
 __all__ = ["orthonormal_"]
 
 
@@ -18,8 +20,7 @@ def orthonormal_(tensor: Tensor, generator: torch.Generator | None = None) -> Te
     """
     rows, size = tensor.shape[-2:]
     blocks = -(-rows // size)
-    dtype = torch.promote_types(tensor.dtype, torch.float32)
     shape = (*tensor.shape[:-2], blocks, size, size)
-    normal = torch.randn(shape, generator=generator, device=tensor.device, dtype=dtype)
+    normal = torch.randn(shape, generator=generator, device=tensor.device, dtype=sum_dtype(tensor))
     orthogonal = torch.linalg.qr(normal)[0]
     return tensor.copy_(orthogonal.flatten(-3, -2)[..., :rows, :])

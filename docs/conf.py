@@ -1,0 +1,80 @@
+"""How the documentation is built: `python -m sphinx -W -b html docs docs/_build/html`, with the package importable.
+
+Pages need no network when read: mathematics becomes MathML here, and nothing is loaded from another host. Code cells run
+at every build, and an error in one of them fails it.
+"""
+
+import importlib
+import re
+
+from docutils import nodes
+from latex2mathml.converter import convert
+
+import tpr_attention
+
+project = "tpr-attention"
+release = version = tpr_attention.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "jupyter_execute"]
+default_role = "py:obj"
+
+html_theme = "furo"
+html_title = f"tpr-attention {release}"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_copyright = False
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+myst_update_mathjax = False
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_output_stderr = "warn"
+
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+python_maximum_signature_line_length = 88
+python_trailing_comma_in_multi_line_signatures = False
+python_use_unqualified_type_names = True
+
+
+def visit_math(translator, node):
+    """LaTeX to MathML, which browsers draw themselves."""
+    block = isinstance(node, nodes.math_block)
+    mathml = convert(node.astext(), display="block" if block else "inline")
+    translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
+    raise nodes.SkipNode
+
+
+EQUATION = re.compile(r"\s{2,}(\((?:sec\.|App\.|Algorithm|inverts).*\))$")
+
+
+def set_equations_apart(app, what, name, obj, options, lines):
+    """Turn the equation of a docstring, known by the section at its right margin, into a block of its own."""
+    paragraphs = "\n".join(lines).split("\n\n")
+    for i, paragraph in enumerate(paragraphs):
+        if EQUATION.search(paragraph):
+            paragraphs[i] = ".. code-block:: text\n\n" + re.sub("(?m)^", "    ", EQUATION.sub(r"    \1", paragraph))
+    lines[:] = "\n\n".join(paragraphs).split("\n")
+
+
+def check_api_is_complete(app, env):
+    """Every public name, and nothing else, is in the reference."""
+    entries = env.domaindata["py"]["objects"].items()
+    documented = {name for name, entry in entries if entry.objtype in ("function", "class") and not entry.aliased}
+    modules = map(importlib.import_module, ("tpr_attention.functional", "tpr_attention.nn"))
+    public = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
+    if documented != public:
+        raise ValueError(f"api.md: expected exactly the public names, differs in {sorted(documented ^ public)}")
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.connect("autodoc-process-docstring", set_equations_apart)
+    app.connect("env-check-consistency", check_api_is_complete)

@@ -1,0 +1,28 @@
+"""In which precision sums are kept."""
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+__all__ = ["autocasts", "full_precision", "sum_dtype"]
+
+
+def sum_dtype(tensor: Tensor) -> torch.dtype:
+    """float64 for float64, else float32: a bfloat16 running sum of equal objects stalls at 256 of them.
+
+    >>> sum_dtype(torch.ones(1, dtype=torch.bfloat16))
+    torch.float32
+    """
+    return torch.promote_types(tensor.dtype, torch.float32)
+
+
+def autocasts(device: torch.device) -> bool:
+    """Whether autocast is on; some devices have none."""
+    available = torch.amp.autocast_mode.is_autocast_available(device.type)
+    return available and torch.is_autocast_enabled(device.type)
+
+
+def full_precision(device: torch.device) -> AbstractContextManager[None]:
+    """Without autocast."""
+    return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()

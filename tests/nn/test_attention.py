@@ -1,0 +1,259 @@
+"""TPRAttention is Algorithm 1, however it is called."""
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from tpr_attention.functional import attend, match_general, memorise, memorise_general, rebind
+from tpr_attention.nn import FixedRoleQueries, LinearQueries, Queries, State, TPRAttention
+
+FORMS = ["auto", "parallel", "chunked", "recurrent"]
+
+
+def layer_of(kind=LinearQueries, *, num_matches=1, **options):
+    torch.manual_seed(0)
+    queries = kind(4, 3, 5, num_matches, dtype=torch.float64)
+    return TPRAttention(4, 3, 5, num_matches=num_matches, queries=queries, dtype=torch.float64, **options)
+
+
+def algorithm_1(layer, objects):
+    """The paper's loop over objects and heads for one sequence `[t r f]`."""
+    queries = layer.queries(objects)
+    match_role = queries.match_role.expand(len(objects), 5, layer.num_matches, 4)
+    target_role = queries.target_role.expand(len(objects), 5, 4)
+    outputs = []
+    for t in range(len(objects)):
+        stored = objects[: t + 1] if layer.causal else objects
+        heads = []
+        for h in range(5):
+            if layer.num_matches == 1:
+                arguments = match_role[t, h, 0], queries.match_filler[t, h, 0], target_role[t, h]
+                heads.append(attend(memorise(stored), *arguments, layer.filler_map[h], layer.new_role[h]))
+            else:
+                pairs = zip(match_role[t, h], queries.match_filler[t, h], strict=True)
+                memory = memorise_general(stored, order=2, copies=layer.num_matches + 1)
+                vectors = [vector for pair in pairs for vector in pair]
+                found = match_general(memory, vectors, order=2, copies=layer.num_matches + 1, free=2)
+                heads.append(rebind(target_role[t, h] @ found, layer.filler_map[h], layer.new_role[h]))
+        outputs.append(sum(heads))
+    return torch.stack(outputs)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("num_matches", [1, 2])
+@pytest.mark.parametrize("kind", [LinearQueries, FixedRoleQueries])
+def test_the_layer_is_algorithm_1_with_its_gradients(kind, num_matches, causal, form, normal):
+    layer = layer_of(kind, num_matches=num_matches, causal=causal, form=form)
+    objects = normal(6, 4, 3)
+    expected, output = algorithm_1(layer, objects), layer(objects)
+    torch.testing.assert_close(output, expected)
+    wanted = torch.autograd.grad(expected.square().sum(), [objects, *layer.parameters()])
+    found = torch.autograd.grad(output.square().sum(), [objects, *layer.parameters()])
+    for gradient, by_definition in zip(found, wanted, strict=True):
+        torch.testing.assert_close(gradient, by_definition, rtol=1e-8, atol=1e-8)
+        assert gradient.abs().max() > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("normalise", [None, "count", "rms"])
+@pytest.mark.parametrize("kind", [LinearQueries, FixedRoleQueries])
+def test_forward_stream_and_step_agree(kind, normalise, form, normal):
+    layer = layer_of(kind, normalise=normalise, form=form)
+    objects = normal(2, 9, 4, 3)
+    expected = layer(objects)
+    first, state = layer.stream(objects[:, :4])
+    rest, after = layer.stream(objects[:, 4:], state)
+    torch.testing.assert_close(torch.cat([first, rest], 1), expected)
+    state, outputs = None, []
+    for t in range(9):
+        output, state = layer.step(objects[:, t], state)
+        outputs.append(output)
+    torch.testing.assert_close(torch.stack(outputs, 1), expected)
+    torch.testing.assert_close(state, after)
+    assert state.length == 9
+
+
+def test_gradients_flow_through_a_state_until_it_is_detached(normal):
+    layer = layer_of()
+    objects = normal(2, 6, 4, 3)
+    _, state = layer.stream(objects[:, :3])
+    layer.stream(objects[:, 3:], state)[0].sum().backward(retain_graph=True)
+    assert objects.grad[:, :3].abs().max() > 0
+    objects.grad = None
+    layer.stream(objects[:, 3:], state.detach())[0].sum().backward()
+    assert objects.grad[:, :3].abs().max() == 0
+
+
+def test_a_state_can_be_saved(tmp_path, normal):
+    layer = layer_of(normalise="count")
+    objects = normal(2, 6, 4, 3)
+    _, state = layer.stream(objects[:, :3])
+    save_file(state.detach()._asdict(), tmp_path / "state.safetensors")
+    loaded = State(**load_file(tmp_path / "state.safetensors"))
+    torch.testing.assert_close(layer.stream(objects[:, 3:], loaded), layer.stream(objects[:, 3:], state))
+
+
+def test_the_current_object_is_in_the_memory_when_it_is_queried(normal):
+    layer = layer_of()
+    obj = normal(4, 3)
+    assert layer(obj[None]).abs().max() > 0
+    torch.testing.assert_close(layer.step(obj)[0], algorithm_1(layer, obj[None])[0])
+
+
+def test_the_future_does_not_matter(normal):
+    layer, objects = layer_of(), normal(7, 4, 3)
+    changed = objects.detach().clone()
+    changed[4:] += 1
+    torch.testing.assert_close(layer(changed)[:4], layer(objects)[:4])
+    assert (layer(changed)[4] - layer(objects)[4]).abs().max() > 1e-3
+    assert (layer_of(causal=False)(changed)[0] - layer_of(causal=False)(objects)[0]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("shape", [(7, 4, 3), (2, 7, 4, 3), (2, 3, 7, 4, 3), (0, 7, 4, 3)])
+def test_any_leading_batch_axes(shape, normal):
+    layer, objects = layer_of(), normal(*shape)
+    output = layer(objects)
+    assert output.shape == objects.shape
+    for index in torch.cartesian_prod(*map(torch.arange, (1, *shape[:-3]))).reshape(-1, len(shape) - 2):
+        at = tuple(index.tolist()[1:])
+        torch.testing.assert_close(output[at], layer(objects[at]))
+
+
+@pytest.mark.parametrize("kind", [LinearQueries, FixedRoleQueries])
+@pytest.mark.parametrize("causal", [True, False])
+def test_inspect_names_what_every_head_did(kind, causal, normal):
+    layer, objects = layer_of(kind, causal=causal), normal(2, 6, 4, 3)
+    seen = layer.inspect(objects)
+    extracted = torch.einsum("bhts,bthr,bsrf->bthf", seen.match_weights, seen.target_role, objects)
+    torch.testing.assert_close(seen.extracted, extracted)
+    torch.testing.assert_close(seen.mapped, torch.einsum("bthf,hfg->bthg", seen.extracted, layer.filler_map))
+    torch.testing.assert_close(torch.einsum("bthf,hr->btrf", seen.mapped, seen.new_role), seen.output)
+    torch.testing.assert_close(seen.output, layer(objects))
+    assert seen.match_role.shape == (2, 6, 5, 1, 4)
+    assert not any(x.requires_grad for x in seen)
+
+
+def test_a_module_of_the_users_own_asks_the_queries(normal):
+    class FromFirstRole(nn.Module):
+        def forward(self, objects):
+            role = torch.eye(4, dtype=objects.dtype)[:1]
+            filler = objects[..., :1, :].unsqueeze(-2)
+            return Queries(role.expand(*objects.shape[:-2], 1, 1, 4), filler, role.expand(*objects.shape[:-2], 1, 4))
+
+    layer = TPRAttention(4, 3, 1, queries=FromFirstRole(), dtype=torch.float64)
+    objects = normal(2, 5, 4, 3)
+    first = objects[:, :, 0]
+    weights = (first @ first.mT).tril()
+    expected = torch.einsum("bts,bsf,fg,r->btrg", weights, first, layer.filler_map[0], layer.new_role[0])
+    torch.testing.assert_close(layer(objects), expected)
+
+
+def test_a_map_of_the_default_queries_can_be_replaced(normal):
+    layer = layer_of()
+    layer.queries.match_role = nn.Sequential(nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 5 * 4)).double()
+    objects = normal(6, 4, 3)
+    torch.testing.assert_close(layer(objects), algorithm_1(layer, objects))
+
+
+def test_normalised_readouts_do_not_grow_with_the_length():
+    """The same object over and over: a plain sum doubles with the length."""
+    objects = torch.ones(1, 64, 4, 3, dtype=torch.float64)
+    growth = {}
+    for normalise in (None, "count", "rms"):
+        output = layer_of(normalise=normalise)(objects)
+        growth[normalise] = float((output[0, 63].norm() / output[0, 31].norm()).detach())
+    assert growth[None] == pytest.approx(2)
+    assert growth["count"] == pytest.approx(1)
+    assert growth["rms"] == pytest.approx(1)
+
+
+def test_a_perfect_match_starts_with_a_score_of_about_one(generator):
+    """The reason given for the initialisation: queries of unit length for objects with fillers of unit length."""
+    objects = torch.randn(4096, 1, 6, 5, generator=generator)
+    objects = objects / objects.norm(dim=-1, keepdim=True)
+    for kind in (LinearQueries, FixedRoleQueries):
+        torch.manual_seed(0)
+        for vector in kind(6, 5, 32)(objects):
+            assert vector.square().sum(-1).mean().item() == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"num_roles": 0}, ValueError, "num_roles: expected at least 1, got 0"),
+        ({"filler_dim": -3}, ValueError, "filler_dim: expected at least 1, got -3"),
+        ({"num_heads": 2.0}, TypeError, "num_heads: expected a whole number, got 2.0"),
+        ({"num_heads": True}, TypeError, "num_heads: expected a whole number, got True"),
+        ({"num_matches": 0}, ValueError, "num_matches: expected at least 1, got 0"),
+        ({"normalise": "softmax"}, ValueError, "normalise: expected None or one of .'count', 'rms'., got 'softmax'"),
+        ({"form": "fast"}, ValueError, "form: expected one of .*, got 'fast'"),
+        ({"queries": lambda objects: None}, TypeError, "queries: expected a module"),
+    ],
+)
+def test_constructor_errors_name_the_argument(options, error, message, as_users_run_it):
+    with pytest.raises(error, match=message):
+        TPRAttention(**({"num_roles": 4, "filler_dim": 3, "num_heads": 5} | options))
+
+
+@pytest.mark.parametrize(
+    ("objects", "error", "message"),
+    [
+        (torch.ones(4, 3), ValueError, r"objects: expected \[\*batch t r f\] with r=4, f=3, got shape \[4, 3\]"),
+        (torch.ones(2, 7, 3, 4), ValueError, r"objects: .* r=4, f=3, got shape \[2, 7, 3, 4\]"),
+        (torch.ones(2, 7, 1, 3), ValueError, r"objects: .* got shape \[2, 7, 1, 3\]"),
+        (torch.ones(2, 0, 4, 3), ValueError, "expected at least one entry along t, got none"),
+        (torch.ones(2, 7, 4, 3, dtype=torch.long), TypeError, "objects: expected a floating-point tensor"),
+        (torch.ones(2, 7, 4, 3).double(), TypeError, "objects: expected torch.float32 on cpu as filler_map has"),
+        (torch.ones(2, 7, 4, 3, device="meta"), TypeError, "got torch.float32 on meta"),
+        (None, TypeError, "objects: expected a tensor .* got NoneType"),
+    ],
+)
+def test_bad_objects_are_refused(objects, error, message, as_users_run_it):
+    layer = TPRAttention(4, 3, 5)
+    for call in (layer, layer.stream, layer.inspect):
+        with pytest.raises(error, match=message):
+            call(objects)
+
+
+def test_a_state_of_another_layer_is_refused(as_users_run_it):
+    objects = torch.ones(2, 7, 4, 3)
+    _, state = TPRAttention(4, 3, 5, queries=FixedRoleQueries(4, 3, 5)).stream(objects)
+    layer = TPRAttention(4, 3, 5)
+    with pytest.raises(ValueError, match=r"state: expected torch.float32 on cpu of shape \[2, 12, 12\]"):
+        layer.stream(objects, state)
+    _, state = layer.stream(objects)
+    with pytest.raises(ValueError, match=r"state: .* got torch.float32 on cpu of shape \[2, 12, 12\]"):
+        layer.stream(objects[:1], state)
+    with pytest.raises(TypeError, match=r"state: expected a State .* got Tensor"):
+        layer.stream(objects, state.memory)
+    with pytest.raises(ValueError, match=r"obj: expected \[\*batch r f\] with r=4, f=3"):
+        layer.step(torch.ones(2, 3, 4), state)
+
+
+def test_a_layer_that_sees_the_future_cannot_stream():
+    with pytest.raises(ValueError, match="causal: expected True to stream"):
+        TPRAttention(4, 3, 5, causal=False).stream(torch.ones(2, 7, 4, 3))
+
+
+def test_queries_that_break_the_contract_are_named(as_users_run_it):
+    class Wrong(nn.Module):
+        def __init__(self, answer):
+            super().__init__()
+            self.answer = answer
+
+        def forward(self, objects):
+            return self.answer
+
+    role, filler, target = torch.ones(2, 7, 5, 1, 4), torch.ones(2, 7, 5, 1, 3), torch.ones(2, 7, 5, 4)
+    for answer, error, message in (
+        (None, TypeError, "queries: expected Wrong to return Queries"),
+        ((role, filler), TypeError, "queries: expected Wrong to return Queries"),
+        ((role, filler[:, :1], target), ValueError, "queries.match_filler: expected"),
+        ((role, filler, target[..., :1]), ValueError, r"queries.target_role: expected \[\*batch t h r\] or \[h r\]"),
+        ((role.long(), filler, target), TypeError, "queries.match_role: expected a floating-point"),
+        ((role, filler.double(), target), TypeError, "match_filler: expected torch.float32"),
+    ):
+        with pytest.raises(error, match=message):
+            TPRAttention(4, 3, 5, queries=Wrong(answer))(torch.ones(2, 7, 4, 3))
