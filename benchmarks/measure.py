@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import torch
+from torch.profiler import RecordScope
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler announces each start and stop on stderr otherwise
 
@@ -75,6 +76,7 @@ def shortest(calls: Mapping[str, Call], *, rounds: int, budget: float) -> dict[s
 
     Whoever has used up `budget` seconds sits out, so that a slow one is called only once.
     """
+    gc.collect()
     best = {name: _seconds(call, 1) for name, call in calls.items()}
     spent = dict(best)
     repeats = {name: max(1, round(_SAMPLE / seconds)) for name, seconds in best.items()}
@@ -88,7 +90,6 @@ def shortest(calls: Mapping[str, Call], *, rounds: int, budget: float) -> dict[s
 
 
 def _seconds(call: Call, repeats: int) -> float:
-    gc.collect()
     gc.disable()  # as timeit does: a collection would be charged to whoever happens to run
     try:
         start = time.perf_counter()
@@ -105,12 +106,18 @@ def peak_bytes(call: Call) -> int:
     The profiler reports every allocation (positive) and release (negative) in order; the peak is the highest running
     sum. What a matrix-product library allocates by itself is not seen.
     """
-    # torch.profiler.profile sees the same but takes seven times as long over the many events of a loop
-    with torch.autograd.profiler.profile(use_kineto=True, profile_memory=True) as profile:
+    profile = torch.autograd.profiler.profile(use_kineto=True, profile_memory=True)
+    config, activities = profile.config(), profile.kineto_activities
+    torch.autograd._prepare_profiler(config, activities)
+    # `with profile` sees the same but records every operation too, which takes minutes for a loop over positions
+    torch.autograd._enable_profiler(config, activities, {RecordScope.USER_SCOPE})
+    try:
         kept = call()  # until the end, as a caller would
+    finally:
+        recorded = torch.autograd._disable_profiler()
     del kept
     level = peak = 0
-    for event in profile.kineto_results.events():
+    for event in recorded.events():
         if event.name() == "[memory]":
             level += event.nbytes()
             peak = max(peak, level)

@@ -49,13 +49,12 @@ class Machine(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Shown on the console and in the report alike; columns are right-aligned after the first `words` of them."""
+    """Shown on the console and in the report alike."""
 
     title: str
     note: str
     columns: list[str]
     rows: list[list[str]]
-    words: int = 0
 
 
 class Expectation(NamedTuple):
@@ -108,15 +107,16 @@ def growth(results: Results, case: Case, mode: str) -> float | None:
     return None if long is None or short is None else long.milliseconds / short.milliseconds
 
 
-def tables(results: Results) -> Iterator[Table]:
-    yield _expectation_table(results)
-    for mode in reversed(MODES):
-        yield _ratio_table(results, mode)
-    yield _growth_table(results)
-    yield _conjunction_table(results)
-    for mode in reversed(MODES):
-        yield _memory_table(results, mode)
-    yield _skipped_table(results)
+def tables(results: Results) -> list[Table]:
+    found = [
+        _expectation_table(results),
+        *(_ratio_table(results, mode) for mode in MODES),
+        _growth_table(results),
+        _conjunction_table(results),
+        *(_memory_table(results, mode) for mode in MODES),
+        _skipped_table(results),
+    ]
+    return [table for table in found if table.rows]
 
 
 def _expectation_table(results: Results) -> Table:
@@ -125,7 +125,7 @@ def _expectation_table(results: Results) -> Table:
         for x in expectations(results)
     ]
     note = "Ratios of time unless they say memory; forward+backward, 4 heads, one sequence where no batch is given."
-    return Table("Expectations", note, ["ratio", "expected", "measured", "verdict"], rows, 1)
+    return Table("Expectations", note, ["ratio", "expected", "measured", "verdict"], rows)
 
 
 def _ratio_table(results: Results, mode: str) -> Table:
@@ -176,9 +176,10 @@ def _memory_table(results: Results, mode: str) -> Table:
 def _skipped_table(results: Results) -> Table:
     rows = [[name, str(case), mode, reason] for (name, case, mode), reason in results.skipped.items()]
     note = "Going by what the same contestant took for a shorter sequence or a single one."
-    return Table("Skipped", note, ["contestant", "case", "mode", "reason"], rows, 4)
+    return Table("Skipped", note, ["contestant", "case", "mode", "reason"], rows)
 
 
+_WORDS = {"ratio", "verdict", "mode", "contestant", "case", "reason"}  # columns that align left
 _CASE = ["(r,f)", "heads", "T", "batch"]
 
 
@@ -195,23 +196,23 @@ def _megabytes(cost: Cost | None) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Three significant digits, never an exponent.
+    """Three significant digits, but at most four decimals and never an exponent.
 
     >>> _number(0.01234), _number(1.234), _number(1234.5), _number(None)
     ('0.0123', '1.23', '1234', '-')
     """
     if value is None:
         return "-"
-    digits = 0 if value <= 0 else 2 - floor(log10(value))
-    return f"{value:.{max(0, digits)}f}"
+    digits = 4 if value <= 0 else 2 - floor(log10(value))
+    return f"{value:.{min(4, max(0, digits))}f}"
 
 
 def show(results: Results, machine: Machine, console: Console) -> None:
     wide = console if console.is_terminal else Console(width=150)  # a file has no edge to wrap at
     for table in tables(results):
         shown = RichTable(title=table.title, caption=table.note, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for i, column in enumerate(table.columns):
-            shown.add_column(column, justify="left" if i < table.words else "right")
+        for column in table.columns:
+            shown.add_column(column, justify="left" if column in _WORDS else "right")
         for row in table.rows:
             shown.add_row(*(_STYLE.get(entry, entry) for entry in row))
         wide.print(shown)
@@ -226,7 +227,7 @@ def write_report(results: Results, machine: Machine, path: Path, *, figure: str)
     lines = ["# Speed and memory of TPR-Attention", f"{machine}{_QUICK if machine.quick else ''}.", *METHOD]
     lines.append(f"![Time against the length of the sequence]({figure})")
     for table in tables(results):
-        rules = ["---" if i < table.words else "---:" for i in range(len(table.columns))]
+        rules = ["---" if column in _WORDS else "---:" for column in table.columns]
         rows = [f"| {' | '.join(row)} |" for row in (table.columns, rules, *table.rows)]
         lines += [f"## {table.title}", table.note, "\n".join(rows)]
     path.write_text("\n\n".join(lines) + "\n")
@@ -243,8 +244,8 @@ def draw(results: Results, machine: Machine, path: Path) -> None:
         for name, (colour, marker) in LINES.items():
             costs = {case.T: results.cost(name, case, BACKWARD) for case in cases if (case.r, case.f) == (r, f)}
             measured = {length: cost.milliseconds for length, cost in costs.items() if cost is not None}
-            panel.plot(*zip(*measured.items(), strict=True), color=colour, marker=marker, markersize=4.5, label=name)
-        panel.set(xscale="log", yscale="log", title=f"{r} roles, {f} dimensions a filler", xlabel="objects T")
+            panel.plot(list(measured), list(measured.values()), color=colour, marker=marker, markersize=4.5, label=name)
+        panel.set(xscale="log", yscale="log", title=f"r = {r}, f = {f}", xlabel="objects T")
         panel.set_xticks(lengths, [str(length) for length in lengths])
         panel.xaxis.set_minor_locator(NullLocator())
         panel.grid(True, color="#dddddd", linewidth=0.6)

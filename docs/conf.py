@@ -1,7 +1,7 @@
 """How the documentation is built: `python -m sphinx -W -b html docs docs/_build/html`, with the package importable.
 
-Pages need no network when read: mathematics becomes MathML here, and nothing is loaded from another host. Code cells run
-at every build, and an error in one of them fails it.
+Pages need no network when read: mathematics becomes MathML here, and nothing is loaded from another host. Code cells
+run at every build, and an error in one of them fails it.
 """
 
 import importlib
@@ -18,6 +18,7 @@ release = version = tpr_attention.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "jupyter_execute"]
 default_role = "py:obj"
+smartquotes = False
 
 html_theme = "furo"
 html_title = f"tpr-attention {release}"

@@ -169,6 +169,25 @@ def test_normalised_readouts_do_not_grow_with_the_length():
     assert growth["rms"] == pytest.approx(1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("normalise", ["count", "rms"])
+def test_normalisation_happens_in_the_precision_of_the_sum(normalise, dtype):
+    """The plain sum of these objects overflows float16; what is normalised does not."""
+    objects = torch.full((1, 400, 4, 3), 3.0, dtype=torch.float64)
+    expected = layer_of(normalise=normalise)(objects)
+    output = layer_of(normalise=normalise).to(dtype)(objects.to(dtype))
+    torch.testing.assert_close(output.double(), expected, rtol=0.05, atol=0.05 * float(expected.abs().max().detach()))
+    assert layer_of(normalise=normalise).to(dtype)(torch.zeros(1, 2, 4, 3, dtype=dtype)).abs().max() == 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_state_has_a_past_only_where_the_objects_have_one(form, normal):
+    """Queries are functions of the parameters, the memory is not."""
+    objects = normal(2, 70, 4, 3)
+    assert layer_of(form=form).stream(objects)[1].memory.requires_grad
+    assert not layer_of(form=form).stream(objects.detach())[1].memory.requires_grad
+
+
 def test_a_perfect_match_starts_with_a_score_of_about_one(generator):
     """The reason given for the initialisation: queries of unit length for objects with fillers of unit length."""
     objects = torch.randn(4096, 1, 6, 5, generator=generator)
@@ -190,6 +209,7 @@ def test_a_perfect_match_starts_with_a_score_of_about_one(generator):
         ({"normalise": "softmax"}, ValueError, "normalise: expected None or one of .'count', 'rms'., got 'softmax'"),
         ({"form": "fast"}, ValueError, "form: expected one of .*, got 'fast'"),
         ({"queries": lambda objects: None}, TypeError, "queries: expected a module"),
+        ({"queries": LinearQueries(4, 3, 2)}, ValueError, "queries: expected num_heads=5 as the layer has, got 2"),
     ],
 )
 def test_constructor_errors_name_the_argument(options, error, message, as_users_run_it):
@@ -253,7 +273,7 @@ def test_queries_that_break_the_contract_are_named(as_users_run_it):
         ((role, filler[:, :1], target), ValueError, "queries.match_filler: expected"),
         ((role, filler, target[..., :1]), ValueError, r"queries.target_role: expected \[\*batch t h r\] or \[h r\]"),
         ((role.long(), filler, target), TypeError, "queries.match_role: expected a floating-point"),
-        ((role, filler.double(), target), TypeError, "match_filler: expected torch.float32"),
+        ((role, filler.double(), target), TypeError, "queries.match_filler: expected torch.float32"),
     ):
         with pytest.raises(error, match=message):
             TPRAttention(4, 3, 5, queries=Wrong(answer))(torch.ones(2, 7, 4, 3))

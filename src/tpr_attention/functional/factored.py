@@ -6,7 +6,7 @@ For every position t and head h, `recall` computes what `extract(match(M_t, r_m,
 
 Without a softmax this is linear attention. Key and value are the object itself, the query is role (x) filler, and all
 heads share one memory. Three forms give the same numbers, and `recall` takes the
-cheapest unless told otherwise:
+cheaper of the first two unless told otherwise:
 
 - "parallel": all scores at once, then a weighted sum; T^2 work, best for short sequences;
 - "chunked": scores inside chunks, a memory between them; linear in T with a state of constant size;
@@ -112,7 +112,7 @@ def recall(
         state: The memory of the objects that came before, as an earlier call returned it.
         causal: Position t sees the objects up to and including t; otherwise all of them.
         final_state: Also return the memory after the last object (None otherwise, which can save work).
-        form: "auto" for the cheapest, or one of `FORMS`. The result does not depend on it.
+        form: "auto" for the cheaper of "parallel" and "chunked", or one of these or "recurrent". All give the same.
 
     >>> red, yellow = torch.eye(2)
     >>> objects = torch.stack([torch.stack([red, red]), torch.stack([yellow, red])])

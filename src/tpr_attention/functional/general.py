@@ -127,4 +127,4 @@ def _chosen(total: int, matched: int, free: int, modes: Sequence[int] | None) ->
 def _expect_queries(queries: Sequence[Tensor], batch: tuple[int, ...], sizes: Sequence[int], like: Tensor) -> None:
     for k, (query, size) in enumerate(zip(queries, sizes, strict=True)):
         expect(f"queries[{k}]", query, "*batch d", {"batch": batch, "d": size})
-    expect_alike(memory=like, **{f"queries[{k}]": query for k, query in enumerate(queries)})
+    expect_alike(stored=like, **{f"queries[{k}]": query for k, query in enumerate(queries)})

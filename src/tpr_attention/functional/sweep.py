@@ -58,8 +58,10 @@ def sweep(
         tensors = tuple(x if x is None else _pad(x, padding) for x in tensors)
     keep = length <= _KEEP_READOUT * width
     block = chunk * _chunks_in_block(width)
-    readout, state, *_ = _Sweep.apply(*tensors, state, chunk, block, keep)  # type: ignore[no-untyped-call]
-    return readout[:, :length], state
+    past = (x for x in (key, value, state) if x is not None)
+    constant = not any(x.requires_grad for x in past)
+    readout, after, *_ = _Sweep.apply(*tensors, state, chunk, block, keep)  # type: ignore[no-untyped-call]
+    return readout[:, :length], after.detach() if constant else after
 
 
 class _Sweep(torch.autograd.Function):

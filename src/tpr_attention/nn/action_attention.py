@@ -58,6 +58,7 @@ class ActionTPRAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters anew."""
         nn.init.normal_(self.query_map, std=self.num_roles**-0.5, generator=generator)
         nn.init.zeros_(self.role_map)
         orthonormal_(self.filler_map, generator)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tpr_attention.functional.factored import FORMS, recall
-from tpr_attention.functional.precision import autocasts
+from tpr_attention.functional.precision import autocasts, sum_dtype
 from tpr_attention.functional.readout import READOUTS
 from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
 from tpr_attention.nn.initialisation import orthonormal_
@@ -96,12 +96,12 @@ class TPRAttention(nn.Module):
             queries = LinearQueries(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype)
         elif not isinstance(queries, nn.Module):
             raise TypeError(f"queries: expected a module from objects to Queries, got {type(queries).__name__}")
-        self.num_roles, self.filler_dim, self.num_heads, self.num_matches = (
-            num_roles,
-            filler_dim,
-            num_heads,
-            num_matches,
-        )
+        self.num_roles, self.filler_dim = num_roles, filler_dim
+        self.num_heads, self.num_matches = num_heads, num_matches
+        for name in ("num_roles", "filler_dim", "num_heads", "num_matches"):
+            own, theirs = getattr(self, name), getattr(queries, name, None)
+            if theirs not in (None, own):
+                raise ValueError(f"queries: expected {name}={own} as the layer has, got {theirs}")
         self.causal, self.normalise, self.form = causal, normalise, form
         self.queries = queries
         self.filler_map = nn.Parameter(torch.empty(num_heads, filler_dim, filler_dim, device=device, dtype=dtype))
@@ -148,7 +148,8 @@ class TPRAttention(nn.Module):
         """What every head asks, finds and writes, position by position.
 
         `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s; `extracted` is what
-        was read, `mapped` what the filler map made of it, and `new_role` where it went.
+        was read with these weights (and normalised, if the layer does), `mapped` what the filler map made of it, and
+        `new_role` where it went.
 
         >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
         >>> layer.inspect(torch.randn(2, 7, 6, 3)).match_weights.shape
@@ -162,11 +163,11 @@ class TPRAttention(nn.Module):
         weights = scores.prod(-1)
         if self.causal:
             weights = weights.tril()
-        extracted = self._normalise(recall(objects, *queries, causal=self.causal)[0], None)
+        extracted, _ = self._recall(objects, queries, None, final_state=False)
         mapped = torch.einsum("...hf,hfg->...hg", extracted, self.filler_map)
         output = torch.einsum("...hf,hr->...rf", mapped, self.new_role)
-        new_role = self.new_role.detach()
-        return Inspection(match_role, queries.match_filler, target_role, weights, extracted, mapped, new_role, output)
+        seen = (match_role, queries.match_filler, target_role, weights, extracted, mapped, self.new_role, output)
+        return Inspection(*(x.detach() for x in seen))
 
     def extra_repr(self) -> str:
         return (
@@ -175,15 +176,7 @@ class TPRAttention(nn.Module):
         )
 
     def _attend(self, objects: Tensor, state: State | None, *, final_state: bool) -> tuple[Tensor, Tensor | None]:
-        fillers, memory = recall(
-            objects,
-            *self._ask(objects),
-            None if state is None else state.memory,
-            causal=self.causal,
-            final_state=final_state,
-            form=self.form,
-        )
-        fillers = self._normalise(fillers, state)
+        fillers, memory = self._recall(objects, self._ask(objects), state, final_state=final_state)
         write = torch.einsum("hfg,hr->hfrg", self.filler_map, self.new_role).flatten(2).flatten(0, 1)
         return (fillers.flatten(-2) @ write).reshape(objects.shape), memory
 
@@ -201,17 +194,34 @@ class TPRAttention(nn.Module):
             )
         for name, value, axes in zip(Queries._fields, queries, _QUERY_AXES, strict=True):
             expect(f"queries.{name}", value, axes, sizes)
-        return Queries(*(query.to(objects.dtype) for query in queries)) if autocast else Queries(*queries)
+        if not autocast:
+            named = {f"queries.{name}": query for name, query in zip(Queries._fields, queries, strict=True)}
+            expect_alike(objects=objects, **named)
+        return Queries(*queries)
 
-    def _normalise(self, fillers: Tensor, state: State | None) -> Tensor:
-        if self.normalise is None:
-            return fillers
-        count = torch.arange(1, fillers.shape[-3] + 1, device=fillers.device)
-        if not self.causal:
-            count = count[-1:].expand_as(count)
-        elif state is not None:
-            count = count + state.length
-        return READOUTS[self.normalise](fillers, count.to(fillers.dtype))
+    def _recall(
+        self, objects: Tensor, queries: Queries, state: State | None, *, final_state: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Extracted fillers, normalised while they still have the precision of the sum."""
+        precise = sum_dtype(objects)
+        fillers, memory = recall(
+            objects.to(precise),
+            queries.match_role.to(precise),
+            queries.match_filler.to(precise),
+            queries.target_role.to(precise),
+            None if state is None else state.memory,
+            causal=self.causal,
+            final_state=final_state,
+            form=self.form,
+        )
+        if self.normalise is not None:
+            count = torch.arange(1, fillers.shape[-3] + 1, device=fillers.device)
+            if not self.causal:
+                count = count[-1:].expand_as(count)
+            elif state is not None:
+                count = count + state.length
+            fillers = READOUTS[self.normalise](fillers, count.to(fillers.dtype))
+        return fillers.to(objects.dtype), memory
 
 
 _QUERY_AXES = (("*batch t h m r", "h m r"), ("*batch t h m f",), ("*batch t h r", "h r"))

@@ -29,8 +29,8 @@ class LinearQueries(nn.Module):
     Each map may be replaced by any module from the flattened object to the same number of outputs.
 
     Initialisation: fillers are taken to have unit length, as in the paper, so that an object of r roles has squared
-    length r; weights have variance 1 / (r * outputs), which gives every query vector unit length on average, and a
-    perfect match a score of about one. Biases start at zero.
+    length r; the weights that make a query vector of d entries have variance 1 / (r d), which gives it unit length on
+    average, and a perfect match a score of about one. Biases start at zero.
 
     >>> queries = LinearQueries(6, 3, num_heads=4)(torch.randn(2, 7, 6, 3))
     >>> queries.match_role.shape, queries.match_filler.shape, queries.target_role.shape
@@ -58,6 +58,7 @@ class LinearQueries(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters anew."""
         for linear, size in (
             (self.match_role, self.num_roles),
             (self.match_filler, self.filler_dim),
@@ -66,6 +67,7 @@ class LinearQueries(nn.Module):
             _unit_length_(linear, self.num_roles, size, generator)
 
     def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Queries:
+        """What every object asks."""
         flat = objects.flatten(-2)
         matches = (self.num_heads, self.num_matches)
         return Queries(
@@ -110,11 +112,13 @@ class FixedRoleQueries(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters anew."""
         orthonormal_(self.match_role.view(-1, self.num_roles), generator)
         orthonormal_(self.target_role, generator)
         _unit_length_(self.match_filler, self.num_roles, self.filler_dim, generator)
 
     def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Queries:
+        """What every object asks."""
         filler = self.match_filler(objects.flatten(-2))
         return Queries(
             self.match_role,

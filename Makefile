@@ -1,0 +1,48 @@
+# make setup | test | reproduce | docs | benchmark | clean
+# Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+export PYTHONWARNINGS ?= default
+
+.PHONY: setup lint test reproduce docs benchmark clean
+
+setup: .venv/.installed
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "installing into .venv (once, a minute or two) ..."
+	$(INSTALL) -e ".[bench,dev]"
+	@touch $@
+
+.venv/.installed-docs: .venv/.installed
+	$(INSTALL) -e ".[docs]"
+	@touch $@
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+# One thread for each worker of pytest: torch's own threads would fight for the same cores.
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# What of the paper can be reproduced so far: its figure 1, as the executed tutorial.
+reproduce: docs
+	@echo "figure 1 of the paper: docs/_build/html/tutorial.html"
+
+docs: .venv/.installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+benchmark: setup
+	$(BIN)/python benchmarks/attention.py
+
+clean:
+	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,52 @@
+"""Everything written is executed: the README's example and every code cell of the documentation."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(path for path in ROOT.glob("docs/*.md") if "{code-cell}" in path.read_text())
+
+
+def run(code, folder):
+    """As users run it: an interpreter of its own, without the import hook of the tests."""
+    script = folder / "page.py"
+    script.write_text(code)
+    return subprocess.run(
+        [sys.executable, "-W", "error", script],
+        cwd=ROOT / "docs",
+        env=os.environ | {"MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_example_of_the_readme_runs(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 1
+    result = run(blocks[0], tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "torch.Size([2, 4, 100, 100])\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_the_code_of_the_documentation_runs(page, tmp_path):
+    cells = re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", page.read_text(), re.DOTALL)
+    not_python = r"^(:[\w-]+:|%).*\n"  # options of the cell, and settings of the notebook
+    code = [re.sub(not_python, "", cell, flags=re.MULTILINE) for cell in cells]
+    assert code
+    result = run("\n".join(code), tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_commands_of_the_documents_exist():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for name in ("README.md", "CONTRIBUTING.md"):
+        named = set(re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / name).read_text(), re.MULTILINE))
+        assert named
+        assert named <= targets
