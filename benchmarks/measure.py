@@ -15,7 +15,7 @@ from torch.profiler import RecordScope
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler announces each start and stop on stderr otherwise
 
 Call = Callable[[], object]
-FORWARD, BACKWARD = MODES = ("forward", "forward+backward")
+BACKWARD, FORWARD = MODES = ("forward+backward", "forward")
 
 _SAMPLE = 0.02  # seconds; shorter calls are repeated until they fill it, so that the clock's grain does not matter
 
@@ -74,7 +74,7 @@ class Results:
 def shortest(calls: Mapping[str, Call], *, rounds: int, budget: float) -> dict[str, float]:
     """Seconds of one call of each: the minimum over rounds in which all take turns.
 
-    Whoever has used up `budget` seconds sits out, so that a slow one is called only once.
+    Who would exceed `budget` seconds sits out, so that a very slow one is called only once.
     """
     gc.collect()
     best = {name: _seconds(call, 1) for name, call in calls.items()}

@@ -142,7 +142,7 @@ def recall(
     with full_precision(objects.device):
         exact = (objects.to(precise), match_role.to(precise), match_filler.to(precise), target_role.to(precise))
         reading = _by_head(*exact, state) if fixed else _by_sequence(*exact, state)
-        compute = FORMS[_cheapest(reading, causal) if form == "auto" else form]
+        compute = FORMS[_cheapest(reading, causal, final_state) if form == "auto" else form]
         fillers, after = compute(reading, causal, final_state)
     if fixed:
         fillers = fillers.reshape(*batch, heads, length, filler_dim).movedim(-3, -2)
@@ -254,12 +254,13 @@ FORMS: dict[str, Callable[[_Reading, bool, bool], tuple[Tensor, Tensor | None]]]
 }
 
 
-def _cheapest(reading: _Reading, causal: bool) -> str:
+def _cheapest(reading: _Reading, causal: bool, final_state: bool) -> str:
     """The form with the fewest multiplications."""
     n, length, readers, matches, _ = reading.match_filler.shape
     width, value = reading.key.shape[3], reading.values.shape[2]
     memory = reading.num_features * value
     parallel = n * length * readers * length * (matches * width + value)
+    parallel += n * length * memory * (final_state + (reading.state is not None) * readers)
     chunked = n * length * (1 + readers) * memory
     if causal:
         chunk = min(length, chunk_size(max(reading.num_features, value)))
