@@ -18,13 +18,14 @@ and value to the filler: the memory of a head then has f^(m+1) entries instead o
 Sums are kept in float32, or in float64 for float64 inputs: a bfloat16 running sum stalls at 256 equal objects.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from math import factorial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tpr_attention.functional.layout import Reading, by_head, by_sequence
 from tpr_attention.functional.monomials import key_features, num_features, query_features
 from tpr_attention.functional.precision import full_precision, sum_dtype
 from tpr_attention.functional.signature import checked
@@ -36,44 +37,8 @@ MatchRole = Float[Tensor, "*batch t h m r"] | Float[Tensor, "h m r"]
 TargetRole = Float[Tensor, "*batch t h r"] | Float[Tensor, "h r"]
 Recalled = tuple[Float[Tensor, "*batch t h f"], Float[Tensor, "*state p v"] | None]
 
-_SWEEP_OVERHEAD = 5e6  # multiplications in the time that the chunked form's kernel launches take
-
-
-class _Reading(NamedTuple):
-    """The same linear attention for both kinds of roles: n memories, each read by g queries at every position."""
-
-    match_role: Float[Tensor, "n t g m r"] | None
-    match_filler: Float[Tensor, "n t g m f"]
-    key: Float[Tensor, "n t k d"]  # k = 1: one key for all matches; k = m: one for each
-    value: Float[Tensor, "n t v"] | None  # None: the key
-    target_role: Float[Tensor, "n t g r"] | None
-    state: Float[Tensor, "n p v"] | None
-
-    @property
-    def num_matches(self) -> int:
-        return self.match_filler.shape[3]
-
-    @property
-    def shared_key(self) -> bool:
-        return self.key.shape[2] == 1
-
-    @property
-    def values(self) -> Tensor:
-        return self.key.squeeze(2) if self.value is None else self.value
-
-    @property
-    def num_features(self) -> int:
-        return num_features(self.key.shape[3], self.num_matches, shared_key=self.shared_key)
-
-    def queries(self) -> Float[Tensor, "n t g m d"]:
-        if self.match_role is None:
-            return self.match_filler
-        return (self.match_role.unsqueeze(-1) * self.match_filler.unsqueeze(-2)).flatten(-2)
-
-    def start(self) -> Float[Tensor, "n p v"]:
-        if self.state is not None:
-            return self.state
-        return self.key.new_zeros(self.key.shape[0], self.num_features, self.values.shape[2])
+_SWEEP_OVERHEAD = 5_000_000  # multiplications in the time that the chunked form's kernel launches take
+_PASS = 16  # multiplications in a matrix product in the time of one in a pass over memory
 
 
 def state_shape(num_roles: int, filler_dim: int, *, num_matches: int = 1, heads: int | None = None) -> tuple[int, ...]:
@@ -140,8 +105,8 @@ def recall(
     if 0 in batch:  # no sequence: an empty answer, which still has a gradient
         return match_filler[..., 0, :], objects.new_zeros(shape, dtype=precise) if final_state else None
     with full_precision(objects.device):
-        exact = (objects.to(precise), match_role.to(precise), match_filler.to(precise), target_role.to(precise))
-        reading = _by_head(*exact, state) if fixed else _by_sequence(*exact, state)
+        exact = objects.to(precise), match_role.to(precise), match_filler.to(precise), target_role.to(precise)
+        reading = by_head(*exact, state) if fixed else by_sequence(*exact, state)
         compute = FORMS[_cheapest(reading, causal, final_state) if form == "auto" else form]
         fillers, after = compute(reading, causal, final_state)
     if fixed:
@@ -151,49 +116,15 @@ def recall(
     return fillers.to(objects.dtype), None if after is None else after.reshape(shape)
 
 
-def _by_sequence(
-    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
-) -> _Reading:
-    """One memory of whole objects for each sequence, which all heads read."""
-    every, (roles, filler_dim) = objects.shape[:-2], objects.shape[-2:]
-    length, (heads, matches) = every[-1], match_filler.shape[-3:-1]
-    return _Reading(
-        match_role.expand(*every, heads, matches, roles).reshape(-1, length, heads, matches, roles),
-        match_filler.reshape(-1, length, heads, matches, filler_dim),
-        objects.reshape(-1, length, 1, roles * filler_dim),
-        None,
-        target_role.expand(*every, heads, roles).reshape(-1, length, heads, roles),
-        None if state is None else state.reshape(-1, *state.shape[-2:]),
-    )
-
-
-def _by_head(
-    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
-) -> _Reading:
-    """One memory of fillers for each head of each sequence: what its roles read of the objects is known beforehand."""
-    length, filler_dim, matches = objects.shape[-3], objects.shape[-1], match_filler.shape[-2]
-    return _Reading(
-        None,
-        match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
-        torch.einsum("hmr,...trf->...htmf", match_role, objects).reshape(-1, length, matches, filler_dim),
-        torch.einsum("hr,...trf->...htf", target_role, objects).reshape(-1, length, filler_dim),
-        None,
-        None if state is None else state.reshape(-1, *state.shape[-2:]),
-    )
-
-
-def _parallel(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
+def _parallel(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
     n, length, readers, matches, filler_dim = reading.match_filler.shape
     if reading.match_role is not None and reading.state is None and length < filler_dim:
         fillers = _parallel_short(reading, causal)
     else:
         queries = reading.queries()
-        scores: Tensor | None = None
-        for match in range(matches):
-            key = reading.key[:, :, 0 if reading.shared_key else match]
-            score = queries[:, :, :, match].reshape(n, length * readers, -1) @ key.mT
-            scores = score if scores is None else scores * score
-        assert scores is not None
+        keys = [*_each(reading.key, 2)] * (matches if reading.shared_key else 1)
+        rows = [query.reshape(n, length * readers, -1) for query in _each(queries, 3)]
+        scores = _product([query @ key.mT for query, key in zip(rows, keys, strict=True)])
         readout = (scores * causal_mask(length, reading.match_filler) if causal else scores) @ reading.values
         if reading.state is not None:
             features = query_features(queries, shared_key=reading.shared_key)
@@ -202,28 +133,26 @@ def _parallel(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tenso
     return fillers, _after(reading) if final_state else None
 
 
-def _parallel_short(reading: _Reading, causal: bool) -> Tensor:
+def _parallel_short(reading: Reading, causal: bool) -> Tensor:
     """Filler first, role second: cheaper while t r < r f, when a score costs less to store than a query."""
-    n, length, readers, matches, filler_dim = reading.match_filler.shape
+    n, length, readers, _, filler_dim = reading.match_filler.shape
     assert reading.match_role is not None
     assert reading.target_role is not None
     roles = reading.target_role.shape[3]
     rows = length * readers
     held = reading.key.reshape(n, length * roles, filler_dim)
-    scores: Tensor | None = None
-    for match in range(matches):
-        met = reading.match_filler[:, :, :, match].reshape(n, rows, filler_dim) @ held.mT
-        role = reading.match_role[:, :, :, match].reshape(n, rows, 1, roles)
-        score = (met.reshape(n, rows, length, roles) * role).sum(-1)
-        scores = score if scores is None else scores * score
-    assert scores is not None
+    factors = []
+    for role, filler in zip(_each(reading.match_role, 3), _each(reading.match_filler, 3), strict=True):
+        met = filler.reshape(n, rows, filler_dim) @ held.mT
+        factors.append((met.reshape(n, rows, length, roles) * role.reshape(n, rows, 1, roles)).sum(-1))
+    scores = _product(factors)
     if causal:
         scores = scores * causal_mask(length, reading.match_filler)
     weights = scores.unsqueeze(-1) * reading.target_role.reshape(n, rows, 1, roles)
     return (weights.reshape(n, rows, length * roles) @ held).reshape(n, length, readers, filler_dim)
 
 
-def _chunked(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
+def _chunked(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
     if not causal:
         memory = _after(reading)
         return _read(reading, slice(None), memory), memory
@@ -236,7 +165,7 @@ def _chunked(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor
     return sweep(None, features, keys, reading.values, reading.target_role, reading.start())
 
 
-def _recurrent(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
+def _recurrent(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
     keys, values = key_features(reading.key, reading.num_matches), reading.values
     memory = reading.start()
     readouts = []
@@ -247,35 +176,39 @@ def _recurrent(reading: _Reading, causal: bool, final_state: bool) -> tuple[Tens
     return torch.cat(readouts, 1) if causal else _read(reading, slice(None), memory), memory
 
 
-FORMS: dict[str, Callable[[_Reading, bool, bool], tuple[Tensor, Tensor | None]]] = {
+FORMS: dict[str, Callable[[Reading, bool, bool], tuple[Tensor, Tensor | None]]] = {
     "parallel": _parallel,
     "chunked": _chunked,
     "recurrent": _recurrent,
 }
 
 
-def _cheapest(reading: _Reading, causal: bool, final_state: bool) -> str:
+def _cheapest(reading: Reading, causal: bool, final_state: bool) -> str:
     """The form with the fewest multiplications."""
     n, length, readers, matches, _ = reading.match_filler.shape
     width, value = reading.key.shape[3], reading.values.shape[2]
     memory = reading.num_features * value
     parallel = n * length * readers * length * (matches * width + value)
     parallel += n * length * memory * (final_state + (reading.state is not None) * readers)
+    if parallel <= _SWEEP_OVERHEAD:
+        return "parallel"
     chunked = n * length * (1 + readers) * memory
     if causal:
         chunk = min(length, chunk_size(max(reading.num_features, value)))
         chunked += n * length * readers * chunk * (reading.num_features + value)
-        chunked += int(_SWEEP_OVERHEAD)
+        chunked += _SWEEP_OVERHEAD
+    if matches > 1:
+        chunked += n * length * readers * reading.num_features * matches * factorial(matches) * _PASS
     return "parallel" if parallel <= chunked else "chunked"
 
 
-def _after(reading: _Reading) -> Tensor:
+def _after(reading: Reading) -> Tensor:
     """The memory once all objects are in it."""
     memory = key_features(reading.key, reading.num_matches).mT @ reading.values
     return memory if reading.state is None else reading.state + memory
 
 
-def _read(reading: _Reading, at: slice, memory: Tensor) -> Tensor:
+def _read(reading: Reading, at: slice, memory: Tensor) -> Tensor:
     """Every reader's extracted filler from one memory, for the positions given."""
     queries = reading._replace(
         match_role=None if reading.match_role is None else reading.match_role[:, at],
@@ -287,5 +220,17 @@ def _read(reading: _Reading, at: slice, memory: Tensor) -> Tensor:
     return _extract(readout.reshape(*features.shape[:3], -1), queries)
 
 
-def _extract(readout: Tensor, reading: _Reading) -> Tensor:
+def _each(x: Tensor, axis: int) -> Sequence[Tensor]:
+    """The slices along an axis, without the cost of slicing where there is only one."""
+    return (x.squeeze(axis),) if x.shape[axis] == 1 else x.unbind(axis)
+
+
+def _product(factors: Sequence[Tensor]) -> Tensor:
+    product, *others = factors
+    for other in others:
+        product = product * other
+    return product
+
+
+def _extract(readout: Tensor, reading: Reading) -> Tensor:
     return readout if reading.target_role is None else extract_each(readout, reading.target_role)

@@ -33,17 +33,16 @@ def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) ->
     ...
     ValueError: objects: expected [*batch t r f] with r=6, f=4, got shape [2, 7, 6, 3]
     """
-    alternatives = (axes,) if isinstance(axes, str) else tuple(axes)
+    alternatives = (axes,) if isinstance(axes, str) else axes
+    if isinstance(value, Tensor) and value.is_floating_point():
+        for alternative in alternatives:
+            if _fits(value.shape, alternative, sizes):
+                return
     wanted = " or ".join(f"[{alternative}]" for alternative in alternatives)
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a tensor {wanted}, got {type(value).__name__}")
     if not value.is_floating_point():
         raise TypeError(f"{name}: expected a floating-point tensor {wanted}, got {value.dtype}")
-    for alternative in alternatives:
-        found = _bind(tuple(value.shape), alternative.split(), sizes)
-        if found is not None:
-            sizes.update(found)
-            return
     letters = " ".join(alternatives).replace("*", "").split()
     known = ", ".join(f"{k}={_show(v)}" for k, v in sizes.items() if k in letters)
     raise ValueError(
@@ -126,25 +125,24 @@ def _shapes(annotation: object) -> Iterator[str]:
         yield from _shapes(part)
 
 
-def _bind(shape: tuple[int, ...], axes: list[str], sizes: Sizes) -> Sizes | None:
-    """Sizes of the axes, or None where the shape does not have them."""
+def _fits(shape: Sequence[int], axes: str, sizes: Sizes) -> bool:
+    """Whether the shape has these axes; if so, `sizes` learns them."""
+    names = axes.split()
+    lead = len(shape) - len(names) + 1 if names[0][0] == "*" else 0
+    if lead < 0 or len(shape) - lead != len(names) - (names[0][0] == "*"):
+        return False
     found: Sizes = {}
-    if axes and axes[0].startswith("*"):
-        lead = len(shape) - (len(axes) - 1)
-        if lead < 0:
-            return None
-        name = axes[0][1:]
-        if sizes.get(name, shape[:lead]) != shape[:lead]:
-            return None
-        found[name] = shape[:lead]
-        shape, axes = shape[lead:], axes[1:]
-    if len(shape) != len(axes):
-        return None
-    for name, size in zip(axes, shape, strict=True):
+    if names[0][0] == "*":
+        batch, names = names[0][1:], names[1:]
+        found[batch] = tuple(shape[:lead])
+        if sizes.get(batch, found[batch]) != found[batch]:
+            return False
+    for name, size in zip(names, shape[lead:], strict=True):
         if found.get(name, sizes.get(name, size)) != size:
-            return None
+            return False
         found[name] = size
-    return found
+    sizes.update(found)
+    return True
 
 
 def _show(size: int | tuple[int, ...]) -> str:

@@ -56,7 +56,8 @@ def sweep(
     tensors: tuple[Tensor | None, ...] = (match_role, query, key, value, target_role)
     if padding:
         tensors = tuple(x if x is None else _pad(x, padding) for x in tensors)
-    keep = length <= _KEEP_READOUT * width
+    present = [x for x in (*tensors, state) if x is not None]
+    keep = torch.is_grad_enabled() and any(x.requires_grad for x in present) and length <= _KEEP_READOUT * width
     block = chunk * _chunks_in_block(width)
     past = (x for x in (key, value, state) if x is not None)
     constant = not any(x.requires_grad for x in past)
@@ -117,7 +118,7 @@ class _Sweep(torch.autograd.Function):
         if d_state is None:
             d_state = torch.zeros_like(kept[0])
         mask = causal_mask(chunk, query)
-        found: list[tuple[Tensor | None, ...]] = []
+        found: tuple[list[Tensor | None], ...] = ([], [], [], [], [])
         for i in reversed(range(blocks)):
             at = slice(i * ctx.block, (i + 1) * ctx.block)
             q, (k, v) = _rows(match_role, query, at, chunk), _chunks(key, value, at, chunk)
@@ -143,9 +144,17 @@ class _Sweep(torch.autograd.Function):
             else:
                 d_q = d_q.reshape(*match_role[:, at].shape, -1)
                 d_match, d_query = _match_each(d_q, query[:, at]), extract_each(d_q, match_role[:, at])
-            found.append((d_match, d_query, d_key.reshape(key[:, at].shape), d_value, d_target))
-        parts = (None if column[0] is None else torch.cat(column[::-1], 1) for column in zip(*found, strict=True))
-        return (*parts, d_state, None, None, None)
+            parts = d_match, d_query, d_key.reshape(key[:, at].shape), d_value, d_target
+            for gradient, part in zip(found, parts, strict=True):
+                gradient.append(part)
+        return (*map(_joined, found), d_state, None, None, None)
+
+
+def _joined(blocks: list[Tensor | None]) -> Tensor | None:
+    """The blocks, found from last to first, as one tensor; lets go of them, so that only one gradient exists twice."""
+    present = [block for block in reversed(blocks) if block is not None]
+    blocks.clear()
+    return torch.cat(present, 1) if present else None
 
 
 def _pad(x: Tensor, padding: int) -> Tensor:
@@ -159,7 +168,7 @@ def _filler_dim(state: Tensor, target_role: Tensor | None) -> int:
 def causal_mask(length: int, query: Tensor) -> Tensor:
     """1 where a row's position may see a column's, for rows `(t g)`, g being the query's third axis."""
     mask = torch.ones(length, length, dtype=query.dtype, device=query.device).tril()
-    return mask.repeat_interleave(query.shape[2], 0)
+    return mask.unsqueeze(1).expand(-1, query.shape[2], -1).reshape(-1, length)
 
 
 def _rows(role: Tensor | None, vector: Tensor, at: slice, chunk: int) -> Tensor:

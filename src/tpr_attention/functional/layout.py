@@ -1,0 +1,79 @@
+"""The two kinds of roles, laid out as one problem: n memories, each read by g queries at every position."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tpr_attention.functional.monomials import num_features
+
+__all__ = ["Reading", "by_head", "by_sequence"]
+
+
+class Reading(NamedTuple):
+    """Linear attention over n sequences of keys and values, which form n memories."""
+
+    match_role: Float[Tensor, "n t g m r"] | None
+    match_filler: Float[Tensor, "n t g m f"]
+    key: Float[Tensor, "n t k d"]  # k = 1: one key for all matches; k = m: one for each
+    value: Float[Tensor, "n t v"] | None  # None: the key
+    target_role: Float[Tensor, "n t g r"] | None
+    state: Float[Tensor, "n p v"] | None
+
+    @property
+    def num_matches(self) -> int:
+        return self.match_filler.shape[3]
+
+    @property
+    def shared_key(self) -> bool:
+        return self.key.shape[2] == 1
+
+    @property
+    def values(self) -> Tensor:
+        return self.key.squeeze(2) if self.value is None else self.value
+
+    @property
+    def num_features(self) -> int:
+        return num_features(self.key.shape[3], self.num_matches, shared_key=self.shared_key)
+
+    def queries(self) -> Float[Tensor, "n t g m d"]:
+        if self.match_role is None:
+            return self.match_filler
+        return (self.match_role.unsqueeze(-1) * self.match_filler.unsqueeze(-2)).flatten(-2)
+
+    def start(self) -> Float[Tensor, "n p v"]:
+        if self.state is not None:
+            return self.state
+        return self.key.new_zeros(self.key.shape[0], self.num_features, self.values.shape[2])
+
+
+def by_sequence(
+    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
+) -> Reading:
+    """One memory of whole objects for each sequence, which all heads read."""
+    every, (roles, filler_dim) = objects.shape[:-2], objects.shape[-2:]
+    length, (heads, matches) = every[-1], match_filler.shape[-3:-1]
+    return Reading(
+        match_role.expand(*every, heads, matches, roles).reshape(-1, length, heads, matches, roles),
+        match_filler.reshape(-1, length, heads, matches, filler_dim),
+        objects.reshape(-1, length, 1, roles * filler_dim),
+        None,
+        target_role.expand(*every, heads, roles).reshape(-1, length, heads, roles),
+        None if state is None else state.reshape(-1, *state.shape[-2:]),
+    )
+
+
+def by_head(
+    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
+) -> Reading:
+    """One memory of fillers for each head of each sequence: what its roles read of the objects is known beforehand."""
+    length, filler_dim, matches = objects.shape[-3], objects.shape[-1], match_filler.shape[-2]
+    return Reading(
+        None,
+        match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
+        torch.einsum("hmr,...trf->...htmf", match_role, objects).reshape(-1, length, matches, filler_dim),
+        torch.einsum("hr,...trf->...htf", target_role, objects).reshape(-1, length, filler_dim),
+        None,
+        None if state is None else state.reshape(-1, *state.shape[-2:]),
+    )
