@@ -31,7 +31,7 @@ def chunk_size(width: int) -> int:
 
 
 def _chunks_in_block(width: int) -> int:
-    return 128 if width <= _SMALL else 8 if width <= _MIDDLE else 1
+    return 128 if width <= _SMALL else 4 if width <= _MIDDLE else 1
 
 
 def sweep(
@@ -62,7 +62,7 @@ def sweep(
     past = (x for x in (key, value, state) if x is not None)
     constant = not any(x.requires_grad for x in past)
     readout, after, *_ = _Sweep.apply(*tensors, state, chunk, block, keep)  # type: ignore[no-untyped-call]
-    return readout[:, :length], after.detach() if constant else after
+    return readout[:, :length] if padding else readout, after.detach() if constant else after
 
 
 class _Sweep(torch.autograd.Function):
@@ -194,7 +194,8 @@ def _prefix(updates: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         state.shape[0], chunks, -1
     )
     states = sums.reshape(state.shape[0], chunks + 1, *state.shape[1:]) + state.unsqueeze(1)
-    return states[:, :-1].reshape(updates.shape), states[:, -1]
+    # a copy of the last: a view of it, kept for the backward, would keep all of them
+    return states[:, :-1].reshape(updates.shape), states[:, -1].clone()
 
 
 def _suffix(updates: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
