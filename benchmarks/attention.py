@@ -69,7 +69,7 @@ class Contestant:
     draw: Callable[[Case], Drawn]
     compute: Callable[..., Tensor]
     growth: int  # power of T by which the cost grows; says from a shorter sequence what a longer one would take
-    most_seconds: float = 20.0  # for one call; what would take longer is skipped
+    most_seconds: float = 12.0  # for one call; what would take longer is skipped
     most_megabytes: float = 10_000.0
 
 
@@ -123,7 +123,7 @@ def literal(objects: Tensor, match_role: Tensor, match_filler: Tensor, target_ro
 
 CONTESTANTS = {
     "auto": Contestant(queries_at_each_position, partial(fillers, form="auto"), 1),
-    "parallel": Contestant(queries_at_each_position, partial(fillers, form="parallel"), 2, most_megabytes=6_000.0),
+    "parallel": Contestant(queries_at_each_position, partial(fillers, form="parallel"), 2, most_seconds=5.0),
     "chunked": Contestant(queries_at_each_position, partial(fillers, form="chunked"), 1),
     "recurrent": Contestant(queries_at_each_position, partial(fillers, form="recurrent"), 1, most_seconds=5.0),
     "fixed roles": Contestant(roles_of_each_head, partial(fillers, form="auto"), 1),

@@ -17,7 +17,7 @@ from tpr_attention.functional.factored import FORMS
 def chunks(chunk, in_block, keep):
     """Chunks small enough that short sequences have many, and ragged ones."""
     with (
-        patch.object(sweep, "chunk_size", lambda width: chunk),
+        patch.object(sweep, "chunk_size", lambda width, readers: chunk),
         patch.object(sweep, "_chunks_in_block", lambda width: in_block),
         patch.object(sweep, "_KEEP_READOUT", keep),
     ):

@@ -194,7 +194,7 @@ def _cheapest(reading: Reading, causal: bool, final_state: bool) -> str:
         return "parallel"
     chunked = n * length * (1 + readers) * memory
     if causal:
-        chunk = min(length, chunk_size(max(reading.num_features, value)))
+        chunk = min(length, chunk_size(max(reading.num_features, value), readers))
         chunked += n * length * readers * chunk * (reading.num_features + value)
         chunked += _SWEEP_OVERHEAD
     if matches > 1:

@@ -25,9 +25,9 @@ _KEEP_READOUT = 16  # for sequences up to this many times the width: a fifth of 
 _SMALL, _MIDDLE = 32, 256  # widths of the memory up to which the sizes below measured best
 
 
-def chunk_size(width: int) -> int:
+def chunk_size(width: int, readers: int) -> int:
     """Positions in a chunk for a memory of this width: large enough for the matrix product, small for the scores."""
-    return 16 if width <= _SMALL else 64 if width <= _MIDDLE else 128
+    return max(16, 32 // readers) if width <= _SMALL else 64 if width <= _MIDDLE else 128
 
 
 def _chunks_in_block(width: int) -> int:
@@ -51,7 +51,7 @@ def sweep(
     at a time. No `value` means that the key is the value too.
     """
     length, width = key.shape[1], max(state.shape[1:])
-    chunk = min(chunk or chunk_size(width), length)
+    chunk = min(chunk or chunk_size(width, query.shape[2]), length)
     padding = -length % chunk
     tensors: tuple[Tensor | None, ...] = (match_role, query, key, value, target_role)
     if padding:
