@@ -201,6 +201,31 @@ def test_the_parallel_form_is_chosen_while_the_sequence_is_short(normal):
     assert chosen(1024, 8, 16) == ["chunked"]
 
 
+@pytest.mark.parametrize("form", ["auto", *FORMS])
+@pytest.mark.parametrize("length", [3, 400])
+def test_the_final_state_is_given_only_when_asked_for(form, length, normal):
+    inputs = normal(length, 3, 2), normal(length, 4, 1, 3), normal(length, 4, 1, 2), normal(length, 4, 3)
+    assert recall(*inputs, form=form, final_state=False)[1] is None
+    assert recall(*inputs, form=form)[1].shape == (6, 6)
+
+
+def test_a_sequence_of_data_gives_the_same_gradients_to_the_queries(normal):
+    """Without a gradient for the objects, the sweep skips what only they need."""
+    inputs = normal(2, 40, 3, 2), normal(2, 40, 4, 1, 3), normal(2, 40, 4, 1, 2), normal(2, 40, 4, 3)
+    expected = gradients(recall(*inputs, form="chunked")[:1], inputs[1:], 0)
+    outputs = recall(inputs[0].detach(), *inputs[1:], form="chunked")
+    assert not outputs[1].requires_grad
+    for found, wanted in zip(gradients(outputs[:1], inputs[1:], 0), expected, strict=True):
+        assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("form", list(FORMS))
+def test_batched_gradients(form, normal):
+    inputs = normal(1, 5, 2, 2), normal(1, 5, 2, 1, 2), normal(1, 5, 2, 1, 2), normal(1, 5, 2, 2)
+    with chunks(2, 1, 16):
+        assert torch.autograd.gradcheck(lambda *x: recall(*x, form=form), inputs, check_batched_grad=True)
+
+
 def test_an_empty_batch_gives_an_empty_answer(normal):
     for form in FORMS:
         fillers, state = recall(

@@ -100,6 +100,10 @@ def test_counts_that_do_not_fit_are_refused(compute):
         compute(stored, [role], order=2, copies=0, free=3)
 
 
-def test_a_memory_with_too_few_modes_is_refused():
-    with pytest.raises(ValueError, match=r"memory: expected at least copies \* order = 4 modes, got 2"):
+def test_a_memory_of_something_else_is_refused(as_users_run_it):
+    with pytest.raises(ValueError, match=r"memory: expected \[\*batch d_1 d_2 d_1 d_2\], got shape \[3, 2\]"):
         match_general(torch.ones(3, 2), [torch.ones(2)], order=2, copies=2, free=3)
+    with pytest.raises(ValueError, match=r"got shape \[3, 2, 3, 4\]"):
+        match_general(torch.ones(3, 2, 3, 4), [torch.ones(4)], order=2, copies=2, free=3)
+    with pytest.raises(TypeError, match="memory: expected a tensor"):
+        match_general(None, [torch.ones(2)], order=2, copies=2, free=3)

@@ -102,13 +102,15 @@ def test_the_current_object_is_in_the_memory_when_it_is_queried(normal):
     torch.testing.assert_close(layer.step(obj)[0], algorithm_1(layer, obj[None])[0])
 
 
-def test_the_future_does_not_matter(normal):
-    layer, objects = layer_of(), normal(7, 4, 3)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_future_does_not_matter(form, normal):
+    layer, objects = layer_of(form=form), normal(70, 4, 3)
     changed = objects.detach().clone()
-    changed[4:] += 1
-    torch.testing.assert_close(layer(changed)[:4], layer(objects)[:4])
-    assert (layer(changed)[4] - layer(objects)[4]).abs().max() > 1e-3
-    assert (layer_of(causal=False)(changed)[0] - layer_of(causal=False)(objects)[0]).abs().max() > 1e-3
+    changed[40:] += 1
+    torch.testing.assert_close(layer(changed)[:40], layer(objects)[:40])
+    assert (layer(changed)[40] - layer(objects)[40]).abs().max() > 1e-3
+    seeing = layer_of(form=form, causal=False)
+    assert (seeing(changed)[0] - seeing(objects)[0]).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("shape", [(7, 4, 3), (2, 7, 4, 3), (2, 3, 7, 4, 3), (0, 7, 4, 3)])
@@ -180,6 +182,14 @@ def test_normalisation_happens_in_the_precision_of_the_sum(normalise, dtype):
     assert layer_of(normalise=normalise).to(dtype)(torch.zeros(1, 2, 4, 3, dtype=dtype)).abs().max() == 0
 
 
+def test_the_rms_of_a_readout_is_one_at_any_scale(normal):
+    objects = normal(1, 50, 4, 3).detach().float()
+    for scale in (1e-3, 1.0, 1e2):
+        torch.manual_seed(0)
+        seen = TPRAttention(4, 3, 5, num_matches=3, normalise="rms").inspect(scale * objects)
+        torch.testing.assert_close(seen.extracted.square().mean(-1), torch.ones(1, 50, 5))
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_state_has_a_past_only_where_the_objects_have_one(form, normal):
     """Queries are functions of the parameters, the memory is not."""
@@ -209,6 +219,9 @@ def test_a_perfect_match_starts_with_a_score_of_about_one(generator):
         ({"normalise": "softmax"}, ValueError, "normalise: expected None or one of .'count', 'rms'., got 'softmax'"),
         ({"form": "fast"}, ValueError, "form: expected one of .*, got 'fast'"),
         ({"queries": lambda objects: None}, TypeError, "queries: expected a module"),
+        ({"normalise": ["count"]}, ValueError, "normalise: expected None or one of"),
+        ({"causal": "no"}, TypeError, "causal: expected True or False, got 'no'"),
+        ({"dtype": torch.complex64}, TypeError, "dtype: expected a floating-point dtype, got torch.complex64"),
         ({"queries": LinearQueries(4, 3, 2)}, ValueError, "queries: expected num_heads=5 as the layer has, got 2"),
     ],
 )
@@ -226,6 +239,7 @@ def test_constructor_errors_name_the_argument(options, error, message, as_users_
         (torch.ones(2, 0, 4, 3), ValueError, "expected at least one entry along t, got none"),
         (torch.ones(2, 7, 4, 3, dtype=torch.long), TypeError, "objects: expected a floating-point tensor"),
         (torch.ones(2, 7, 4, 3).double(), TypeError, "objects: expected torch.float32 on cpu as filler_map has"),
+        (torch.ones(2, 7, 4, 3).to_sparse(), TypeError, "objects: expected a dense tensor"),
         (torch.ones(2, 7, 4, 3, device="meta"), TypeError, "got torch.float32 on meta"),
         (None, TypeError, "objects: expected a tensor .* got NoneType"),
     ],
@@ -248,6 +262,11 @@ def test_a_state_of_another_layer_is_refused(as_users_run_it):
         layer.stream(objects[:1], state)
     with pytest.raises(TypeError, match=r"state: expected a State .* got Tensor"):
         layer.stream(objects, state.memory)
+    with pytest.raises(TypeError, match=r"state.memory: expected a tensor, got NoneType"):
+        layer.stream(objects, State(None, torch.tensor(3)))
+    for length in (None, torch.tensor(6.5), torch.arange(6), torch.tensor(3, device="meta")):
+        with pytest.raises(TypeError, match=r"state.length: expected a whole number"):
+            layer.stream(objects, State(state.memory, length))
     with pytest.raises(ValueError, match=r"obj: expected \[\*batch r f\] with r=4, f=3"):
         layer.step(torch.ones(2, 3, 4), state)
 

@@ -10,7 +10,7 @@ cheaper of the first two unless told otherwise:
 
 - "parallel": all scores at once, then a weighted sum; T^2 work, best for short sequences;
 - "chunked": scores inside chunks, a memory between them; linear in T with a state of constant size;
-- "recurrent": one object at a time, for streaming.
+- "recurrent": one object after another, the plainest statement of the recurrence.
 
 Roles given once for each head instead of at each position (`[h m r]`, `[h r]`) shrink key
 and value to the filler: the memory of a head then has f^(m+1) entries instead of (r f)^(m+1).
@@ -19,7 +19,6 @@ Sums are kept in float32, or in float64 for float64 inputs: a bfloat16 running s
 """
 
 from collections.abc import Callable, Sequence
-from math import factorial
 
 import torch
 from jaxtyping import Float
@@ -28,7 +27,7 @@ from torch import Tensor
 from tpr_attention.functional.layout import Reading, by_head, by_sequence
 from tpr_attention.functional.monomials import key_features, num_features, query_features
 from tpr_attention.functional.precision import full_precision, sum_dtype
-from tpr_attention.functional.signature import checked
+from tpr_attention.functional.signature import checked, expect_positive
 from tpr_attention.functional.sweep import causal_mask, chunk_size, extract_each, sweep
 
 __all__ = ["FORMS", "recall", "state_shape"]
@@ -49,6 +48,7 @@ def state_shape(num_roles: int, filler_dim: int, *, num_matches: int = 1, heads:
     >>> state_shape(6, 3), state_shape(6, 3, num_matches=2), state_shape(6, 3, heads=4)
     ((18, 18), (171, 18), (4, 3, 3))
     """
+    expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_matches=num_matches, heads=heads or 1)
     width = num_roles * filler_dim if heads is None else filler_dim
     features = num_features(width, num_matches, shared_key=heads is None)
     return (features, width) if heads is None else (heads, features, width)
@@ -102,8 +102,10 @@ def recall(
             f"state: expected {precise} on {objects.device} of shape {list(shape)} for these objects and queries, "
             f"got {state.dtype} on {state.device} of shape {list(state.shape)}"
         )
-    if 0 in batch:  # no sequence: an empty answer, which still has a gradient
-        return match_filler[..., 0, :], objects.new_zeros(shape, dtype=precise) if final_state else None
+    if 0 in batch:  # no sequence: an empty answer, of which every input still has a gradient
+        nothing = 0 * (objects.sum() + match_role.sum() + target_role.sum())
+        empty = objects.new_zeros(shape, dtype=precise) + nothing if final_state else None
+        return match_filler.sum(-2) + nothing, empty
     with full_precision(objects.device):
         exact = objects.to(precise), match_role.to(precise), match_filler.to(precise), target_role.to(precise)
         reading = by_head(*exact, state) if fixed else by_sequence(*exact, state)
@@ -113,7 +115,7 @@ def recall(
         fillers = fillers.reshape(*batch, heads, length, filler_dim).movedim(-3, -2)
     else:
         fillers = fillers.reshape(*batch, length, heads, filler_dim)
-    return fillers.to(objects.dtype), None if after is None else after.reshape(shape)
+    return fillers.to(objects.dtype), after.reshape(shape) if final_state and after is not None else None
 
 
 def _parallel(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
@@ -184,7 +186,7 @@ FORMS: dict[str, Callable[[Reading, bool, bool], tuple[Tensor, Tensor | None]]] 
 
 
 def _cheapest(reading: Reading, causal: bool, final_state: bool) -> str:
-    """The form with the fewest multiplications."""
+    """The form that should take less time, in units of multiplications."""
     n, length, readers, matches, _ = reading.match_filler.shape
     width, value = reading.key.shape[3], reading.values.shape[2]
     memory = reading.num_features * value
@@ -198,7 +200,7 @@ def _cheapest(reading: Reading, causal: bool, final_state: bool) -> str:
         chunked += n * length * readers * chunk * (reading.num_features + value)
         chunked += _SWEEP_OVERHEAD
     if matches > 1:
-        chunked += n * length * readers * reading.num_features * matches * factorial(matches) * _PASS
+        chunked += n * length * readers * reading.num_features * matches * 2 ** (matches - 1) * _PASS
     return "parallel" if parallel <= chunked else "chunked"
 
 

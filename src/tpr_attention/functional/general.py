@@ -56,11 +56,10 @@ def match_general(
     """
     expect_positive(order=order, copies=copies)
     chosen = _chosen(order * copies, len(queries), free, modes)
-    if memory.ndim < order * copies:
-        raise ValueError(f"memory: expected at least copies * order = {order * copies} modes, got {memory.ndim}")
+    expect("memory", memory, "*batch " + " ".join([f"d_{k + 1}" for k in range(order)] * copies), {})
     sizes = memory.shape[memory.ndim - order * copies :]
     batch = tuple(memory.shape[: memory.ndim - order * copies])
-    _expect_queries(queries, batch, [sizes[mode] for mode in chosen], memory)
+    _expect_queries(queries, batch, [sizes[mode] for mode in chosen], memory=memory)
     letters = ascii_letters[: order * copies]
     operands = ",".join(["..." + letters, *("..." + letters[mode] for mode in chosen)])
     kept = "".join(letter for mode, letter in enumerate(letters) if mode not in chosen)
@@ -87,7 +86,8 @@ def match_unbuilt(
     """
     sizes = _modes(objects, order, copies)
     chosen = _chosen(order * copies, len(queries), free, modes)
-    _expect_queries(queries, tuple(objects.shape[: -order - 1]), [sizes[mode % order] for mode in chosen], objects)
+    batch = tuple(objects.shape[: -order - 1])
+    _expect_queries(queries, batch, [sizes[mode % order] for mode in chosen], objects=objects)
     by_mode = dict(zip(chosen, queries, strict=True))
     letters = ascii_letters[: order + 1]
     rest: Tensor | None = None
@@ -103,7 +103,7 @@ def match_unbuilt(
         rest = answer if rest is None else (rest.unsqueeze(-1) * answer.unsqueeze(-2)).flatten(-2)
         kept += [sizes[mode] for mode in left]
     assert rest is not None
-    return rest.sum(-2).reshape((*objects.shape[: -order - 1], *kept))
+    return rest.sum(-2).reshape((*batch, *kept))
 
 
 def _modes(objects: Tensor, order: int, copies: int) -> tuple[int, ...]:
@@ -124,7 +124,7 @@ def _chosen(total: int, matched: int, free: int, modes: Sequence[int] | None) ->
     return chosen
 
 
-def _expect_queries(queries: Sequence[Tensor], batch: tuple[int, ...], sizes: Sequence[int], like: Tensor) -> None:
+def _expect_queries(queries: Sequence[Tensor], batch: tuple[int, ...], sizes: Sequence[int], **like: Tensor) -> None:
     for k, (query, size) in enumerate(zip(queries, sizes, strict=True)):
         expect(f"queries[{k}]", query, "*batch d", {"batch": batch, "d": size})
-    expect_alike(stored=like, **{f"queries[{k}]": query for k, query in enumerate(queries)})
+    expect_alike(like | {f"queries[{k}]": query for k, query in enumerate(queries)})

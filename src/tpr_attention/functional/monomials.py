@@ -4,7 +4,6 @@ A conjunction weighs an object by (q_1 . k)(q_2 . k) ... (q_m . k). The product 
 of the key, of which there are only C(d + m - 1, m), not d^m, since the order of their factors does not matter.
 """
 
-from itertools import permutations
 from math import factorial, prod
 
 import torch
@@ -52,14 +51,20 @@ def query_features(query: Float[Tensor, "*batch m d"], *, shared_key: bool) -> F
     if matches == 1 or not shared_key:
         return _outer(query)
     indices, weights = _monomials(query.shape[-1], matches, query)
-    terms: Tensor | None = None
-    for order in permutations(range(matches)):
-        term = query[..., order[0], :][..., indices[0]]
-        for k in range(1, matches):
-            term = term * query[..., order[k], :][..., indices[k]]
-        terms = term if terms is None else terms + term
-    assert terms is not None
-    return terms * weights
+    partial: dict[tuple[int, ...], Tensor | None] = {(): None}  # by the queries used up so far: 2^m sums, not m!
+    for k in range(matches):
+        grown: dict[tuple[int, ...], Tensor | None] = {}
+        entries = [vector[..., indices[k]] for vector in query.unbind(-2)]
+        for used, product in partial.items():
+            for j in (j for j in range(matches) if j not in used):
+                term = entries[j] if product is None else product * entries[j]
+                together = tuple(sorted((*used, j)))
+                so_far = grown.get(together)
+                grown[together] = term if so_far is None else so_far + term
+        partial = grown
+    symmetric = partial[tuple(range(matches))]
+    assert symmetric is not None
+    return symmetric * weights
 
 
 def _outer(vectors: Float[Tensor, "*batch m d"]) -> Float[Tensor, "*batch p"]:

@@ -7,6 +7,7 @@ sum may vanish. These two are safe.
 
 from collections.abc import Callable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -16,7 +17,6 @@ __all__ = ["READOUTS", "by_count", "by_rms"]
 def by_count(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) -> Float[Tensor, "*batch t h f"]:
     """The mean over the objects in memory instead of the sum.
 
-    >>> import torch
     >>> by_count(torch.full((1, 2, 1, 1), 6.0), torch.tensor([1.0, 2.0])).flatten()
     tensor([6., 3.])
     """
@@ -26,12 +26,15 @@ def by_count(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) 
 def by_rms(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) -> Float[Tensor, "*batch t h f"]:
     """The direction of the read-out, with entries of mean square one (zero stays zero); the count plays no part.
 
-    >>> import torch
+    Dividing by the largest entry first keeps the squares from overflowing; the result does not depend on it.
+
     >>> by_rms(torch.tensor([[[3.0, 4.0]]]), torch.ones(1)).square().mean()
     tensor(1.)
     """
-    tiny = 1e-12  # of the square: read-outs below a millionth count as noise and are not blown up
-    return fillers * (fillers.square().mean(-1, keepdim=True) + tiny).rsqrt()
+    largest = fillers.detach().abs().amax(-1, keepdim=True)
+    scaled = fillers / largest.where(largest > 0, torch.ones_like(largest))
+    tiny = 1e-12  # for zeros: the mean of the others is at least one over their number
+    return scaled * (scaled.square().mean(-1, keepdim=True) + tiny).rsqrt()
 
 
 READOUTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"count": by_count, "rms": by_rms}

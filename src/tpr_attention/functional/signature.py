@@ -8,12 +8,14 @@ names the argument, what was expected and what came.
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import ParamSpec, TypeVar
 
+import torch
 from torch import Tensor
 
-__all__ = ["Sizes", "checked", "expect", "expect_alike", "expect_positive"]
+__all__ = ["Sizes", "checked", "expect", "expect_alike", "expect_floating", "expect_positive"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,14 +29,13 @@ def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) ->
     `axes` reads as a jaxtyping shape (`"*batch t r f"`); alternatives are a sequence of them. A name that `sizes`
     already holds must have that size; other names are added to it.
 
-    >>> import torch
     >>> expect("objects", torch.zeros(2, 7, 6, 3), "*batch t r f", {"r": 6, "f": 4})
     Traceback (most recent call last):
     ...
     ValueError: objects: expected [*batch t r f] with r=6, f=4, got shape [2, 7, 6, 3]
     """
     alternatives = (axes,) if isinstance(axes, str) else axes
-    if isinstance(value, Tensor) and value.is_floating_point():
+    if isinstance(value, Tensor) and value.is_floating_point() and value.layout == torch.strided:
         for alternative in alternatives:
             if _fits(value.shape, alternative, sizes):
                 return
@@ -43,6 +44,8 @@ def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) ->
         raise TypeError(f"{name}: expected a tensor {wanted}, got {type(value).__name__}")
     if not value.is_floating_point():
         raise TypeError(f"{name}: expected a floating-point tensor {wanted}, got {value.dtype}")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name}: expected a dense tensor {wanted}, got {value.layout}")
     letters = " ".join(alternatives).replace("*", "").split()
     known = ", ".join(f"{k}={_show(v)}" for k, v in sizes.items() if k in letters)
     raise ValueError(
@@ -50,11 +53,10 @@ def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) ->
     )
 
 
-def expect_alike(**tensors: Tensor | None) -> None:
-    """Check that all tensors given share one dtype and one device.
+def expect_alike(tensors: Mapping[str, Tensor | None], *, dtypes: bool = True) -> None:
+    """Check that all tensors given share one dtype and one device, or only the device.
 
-    >>> import torch
-    >>> expect_alike(role=torch.zeros(2), filler=torch.zeros(3).double())
+    >>> expect_alike({"role": torch.zeros(2), "filler": torch.zeros(3).double()})
     Traceback (most recent call last):
     ...
     TypeError: filler: expected torch.float32 on cpu as role has, got torch.float64 on cpu
@@ -65,14 +67,14 @@ def expect_alike(**tensors: Tensor | None) -> None:
             continue
         if first is None:
             first = name, tensor
-        elif tensor.dtype != first[1].dtype or tensor.device != first[1].device:
+        elif (dtypes and tensor.dtype != first[1].dtype) or tensor.device != first[1].device:
             raise TypeError(
                 f"{name}: expected {first[1].dtype} on {first[1].device} as {first[0]} has, "
                 f"got {tensor.dtype} on {tensor.device}"
             )
 
 
-def expect_positive(**counts: int) -> None:
+def expect_positive(**counts: object) -> None:
     """Check that all counts are whole numbers of at least one.
 
     >>> expect_positive(num_heads=0)
@@ -81,10 +83,16 @@ def expect_positive(**counts: int) -> None:
     ValueError: num_heads: expected at least 1, got 0
     """
     for name, count in counts.items():
-        if not isinstance(count, int) or isinstance(count, bool):
+        if isinstance(count, bool) or not isinstance(count, Integral):
             raise TypeError(f"{name}: expected a whole number, got {count!r}")
         if count < 1:
             raise ValueError(f"{name}: expected at least 1, got {count}")
+
+
+def expect_floating(dtype: torch.dtype | None) -> None:
+    """Check that parameters of this dtype can be trained."""
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype: expected a floating-point dtype, got {dtype}")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -112,7 +120,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             expect(name, value, axes, sizes)
             if not optional:
                 tensors[name] = typing.cast(Tensor, value)
-        expect_alike(**tensors)
+        expect_alike(tensors)
         return function(*args, **kwargs)
 
     return wrapper

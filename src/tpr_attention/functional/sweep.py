@@ -41,8 +41,6 @@ def sweep(
     value: Float[Tensor, "n t v"] | None,
     target_role: Float[Tensor, "n t g r_t"] | None,
     state: Float[Tensor, "n p v"],
-    *,
-    chunk: int | None = None,
 ) -> tuple[Float[Tensor, "n t g f"], Float[Tensor, "n p v"]]:
     """Read every position's memory, the position itself included; also return the memory after the last.
 
@@ -51,7 +49,7 @@ def sweep(
     at a time. No `value` means that the key is the value too.
     """
     length, width = key.shape[1], max(state.shape[1:])
-    chunk = min(chunk or chunk_size(width, query.shape[2]), length)
+    chunk = min(chunk_size(width, query.shape[2]), length)
     padding = -length % chunk
     tensors: tuple[Tensor | None, ...] = (match_role, query, key, value, target_role)
     if padding:
@@ -59,10 +57,8 @@ def sweep(
     present = [x for x in (*tensors, state) if x is not None]
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in present) and length <= _KEEP_READOUT * width
     block = chunk * _chunks_in_block(width)
-    past = (x for x in (key, value, state) if x is not None)
-    constant = not any(x.requires_grad for x in past)
     readout, after, *_ = _Sweep.apply(*tensors, state, chunk, block, keep)  # type: ignore[no-untyped-call]
-    return readout[:, :length] if padding else readout, after.detach() if constant else after
+    return readout[:, :length] if padding else readout, after
 
 
 class _Sweep(torch.autograd.Function):
@@ -82,14 +78,14 @@ class _Sweep(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         mask = causal_mask(chunk, query)
         outputs, starts, scores, readouts = [], [], [], []
-        for begin in range(0, key.shape[1], block):
-            at = slice(begin, begin + block)
+        for i in range(-(-key.shape[1] // block)):
+            at = _block(i, block, key)
             q, (k, v) = _rows(match_role, query, at, chunk), _chunks(key, value, at, chunk)
             starts.append(state)
             before, state = _prefix(k.mT @ v, state)
             s = (q @ k.mT).mul_(mask)
             z = torch.baddbmm(q @ before, s, v).reshape(state.shape[0], -1, query.shape[2], state.shape[2])
-            outputs.append(z if target_role is None else extract_each(z, target_role[:, at]))
+            outputs.append(z if target_role is None else extract_each(z, target_role.narrow(1, *at)))
             if keep:
                 scores.append(s)
                 readouts.append(z)
@@ -99,7 +95,8 @@ class _Sweep(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         *tensors, ctx.chunk, ctx.block, ctx.keep = inputs
         ctx.save_for_backward(*tensors, *output[2:])
-        ctx.mark_non_differentiable(*output[2:])
+        kept = output[2:] if _depends_on_the_past(ctx) else output[1:]
+        ctx.mark_non_differentiable(*kept)
         ctx.set_materialize_grads(False)  # zeros for what is kept would cost as much as keeping it
 
     @staticmethod
@@ -110,7 +107,7 @@ class _Sweep(torch.autograd.Function):
         if torch.is_grad_enabled():  # for second derivatives, what was kept has to depend on the inputs again
             keep, kept = False, kept[:1]
             for i in range(blocks - 1):
-                k, v = _chunks(key, value, slice(i * ctx.block, (i + 1) * ctx.block), chunk)
+                k, v = _chunks(key, value, _block(i, ctx.block, key), chunk)
                 kept.append(_prefix(k.mT @ v, kept[-1])[1])
         d_output, d_state = gradients[:2]
         if d_output is None:
@@ -120,31 +117,34 @@ class _Sweep(torch.autograd.Function):
         mask = causal_mask(chunk, query)
         found: tuple[list[Tensor | None], ...] = ([], [], [], [], [])
         for i in reversed(range(blocks)):
-            at = slice(i * ctx.block, (i + 1) * ctx.block)
+            at = _block(i, ctx.block, key)
             q, (k, v) = _rows(match_role, query, at, chunk), _chunks(key, value, at, chunk)
             before, _ = _prefix(k.mT @ v, kept[i])
             d_z = _rows(target_role, d_output, at, chunk)
             s = kept[blocks + i] if keep else (q @ k.mT).mul_(mask)
             d_s = (d_z @ v.mT).mul_(mask)
-            after, d_state = _suffix(q.mT @ d_z, d_state)
-            d_q = torch.baddbmm(d_z @ before.mT, d_s, k)
-            if value is None:
-                d_key = torch.baddbmm(torch.baddbmm(k @ (after + after.mT), d_s.mT, q), s.mT, d_z)
-                d_value = None
-            else:
-                d_key = torch.baddbmm(v @ after.mT, d_s.mT, q)
-                d_value = torch.baddbmm(k @ after, s.mT, d_z).reshape(value[:, at].shape)
-            if target_role is None:
-                d_target = None
-            else:
+            d_key = d_value = d_match = d_target = None
+            if _depends_on_the_past(ctx):
+                after, d_state = _suffix(q.mT @ d_z, d_state)
+                if value is None:
+                    d_key = torch.baddbmm(torch.baddbmm(k @ (after + after.mT), d_s.mT, q), s.mT, d_z)
+                else:
+                    d_key = torch.baddbmm(v @ after.mT, d_s.mT, q)
+                    d_value = torch.baddbmm(k @ after, s.mT, d_z).reshape(key.shape[0], -1, value.shape[2])
+                d_key = d_key.reshape(key.shape[0], -1, key.shape[2])
+            if target_role is not None:
                 z = kept[2 * blocks + i] if keep else torch.baddbmm(q @ before, s, v)
-                d_target = _match_each(z.reshape(*target_role[:, at].shape, -1), d_output[:, at])
+                role = target_role.narrow(1, *at)
+                d_target = _match_each(z.reshape(*role.shape, -1), d_output.narrow(1, *at))
+            vectors = query.narrow(1, *at)
+            d_query = torch.baddbmm(d_z @ before.mT, d_s, k)
             if match_role is None:
-                d_match, d_query = None, d_q.reshape(query[:, at].shape)
+                d_query = d_query.reshape(vectors.shape)
             else:
-                d_q = d_q.reshape(*match_role[:, at].shape, -1)
-                d_match, d_query = _match_each(d_q, query[:, at]), extract_each(d_q, match_role[:, at])
-            parts = d_match, d_query, d_key.reshape(key[:, at].shape), d_value, d_target
+                role = match_role.narrow(1, *at)
+                d_query = d_query.reshape(*role.shape, -1)
+                d_match, d_query = _match_each(d_query, vectors), extract_each(d_query, role)
+            parts = d_match, d_query, d_key, d_value, d_target
             for gradient, part in zip(found, parts, strict=True):
                 gradient.append(part)
         return (*map(_joined, found), d_state, None, None, None)
@@ -155,6 +155,12 @@ def _joined(blocks: list[Tensor | None]) -> Tensor | None:
     present = [block for block in reversed(blocks) if block is not None]
     blocks.clear()
     return torch.cat(present, 1) if present else None
+
+
+def _depends_on_the_past(ctx: Any) -> bool:
+    """Whether keys, values or the state have a gradient: where objects are data, only the queries do."""
+    needed = ctx.needs_input_grad
+    return bool(needed[2] or needed[3] or needed[5])
 
 
 def _pad(x: Tensor, padding: int) -> Tensor:
@@ -171,18 +177,23 @@ def causal_mask(length: int, query: Tensor) -> Tensor:
     return mask.unsqueeze(1).expand(-1, query.shape[2], -1).reshape(-1, length)
 
 
-def _rows(role: Tensor | None, vector: Tensor, at: slice, chunk: int) -> Tensor:
+def _block(number: int, size: int, key: Tensor) -> tuple[int, int]:
+    """First position and length of a block."""
+    return number * size, min(size, key.shape[1] - number * size)
+
+
+def _rows(role: Tensor | None, vector: Tensor, at: tuple[int, int], chunk: int) -> Tensor:
     """Rows `[(n k) (c g) p]` of a block: the vectors, or their outer products with the roles."""
-    vector = vector[:, at]
+    vector = vector.narrow(1, *at)
     if role is not None:
-        vector = role[:, at].unsqueeze(-1) * vector.unsqueeze(-2)
+        vector = role.narrow(1, *at).unsqueeze(-1) * vector.unsqueeze(-2)
     return vector.reshape(-1, chunk * vector.shape[2], vector.shape[3:].numel())
 
 
-def _chunks(key: Tensor, value: Tensor | None, at: slice, chunk: int) -> tuple[Tensor, Tensor]:
+def _chunks(key: Tensor, value: Tensor | None, at: tuple[int, int], chunk: int) -> tuple[Tensor, Tensor]:
     """Keys and values of a block, `[(n k) c p]` and `[(n k) c v]`."""
-    k = key[:, at].reshape(-1, chunk, key.shape[2])
-    return k, k if value is None else value[:, at].reshape(-1, chunk, value.shape[2])
+    k = key.narrow(1, *at).reshape(-1, chunk, key.shape[2])
+    return k, k if value is None else value.narrow(1, *at).reshape(-1, chunk, value.shape[2])
 
 
 def _prefix(updates: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

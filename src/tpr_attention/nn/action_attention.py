@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.precision import autocasts
-from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
+from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_floating, expect_positive
 from tpr_attention.nn.initialisation import orthonormal_
 
 __all__ = ["ActionTPRAttention"]
@@ -49,6 +49,7 @@ class ActionTPRAttention(nn.Module):
             num_heads=num_heads,
             num_objects=num_objects,
         )
+        expect_floating(dtype)
         self.num_actions, self.num_roles, self.filler_dim = num_actions, num_roles, filler_dim
         self.num_heads, self.num_objects = num_heads, num_objects
         self.query_map = nn.Parameter(torch.empty(num_heads, num_actions, num_roles, device=device, dtype=dtype))
@@ -71,8 +72,8 @@ class ActionTPRAttention(nn.Module):
         sizes: Sizes = {"t": self.num_objects, "r": self.num_roles, "f": self.filler_dim, "a": self.num_actions}
         expect("objects", objects, "*batch t r f", sizes)
         expect("action", action, "*batch a", sizes)
-        if not autocasts(objects.device):
-            expect_alike(filler_map=self.filler_map, objects=objects, action=action)
+        alike = {"filler_map": self.filler_map, "objects": objects, "action": action}
+        expect_alike(alike, dtypes=not autocasts(objects.device))
         query = einsum(action, self.query_map, "... a, h a r -> ... h r")
         new_role = einsum(action, self.role_map, "... a, h a r -> ... r h")
         tagged_query = einsum(self.id_query, query, "h t, ... h r -> ... h t r")

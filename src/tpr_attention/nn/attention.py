@@ -3,13 +3,14 @@
 from typing import NamedTuple
 
 import torch
+from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tpr_attention.functional.factored import FORMS, recall
-from tpr_attention.functional.precision import autocasts, sum_dtype
+from tpr_attention.functional.precision import autocasts, full_precision, sum_dtype
 from tpr_attention.functional.readout import READOUTS
-from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
+from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_floating, expect_positive
 from tpr_attention.nn.initialisation import orthonormal_
 from tpr_attention.nn.queries import FixedRoleQueries, LinearQueries, Queries
 
@@ -57,7 +58,8 @@ class TPRAttention(nn.Module):
     Args:
         num_matches: How many role-filler pairs an object has to match; more than one is a conjunction (App. C).
         causal: Whether an object sees only those up to itself, as in the paper, or the whole sequence.
-        queries: Module from objects to `Queries`; `LinearQueries` if not given. `FixedRoleQueries` is much cheaper.
+        queries: Module from objects to `Queries`, with its own device and dtype; `LinearQueries` if not given.
+            `FixedRoleQueries` is much cheaper.
         normalise: The memory is a sum, so read-outs grow with its length. "count" divides by the number of objects,
             "rms" keeps only the direction; None, the default, is the paper's plain sum.
         form: "auto", "parallel", "chunked" or "recurrent": how to compute, never what.
@@ -88,7 +90,10 @@ class TPRAttention(nn.Module):
     ) -> None:
         super().__init__()
         expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
-        if normalise is not None and normalise not in READOUTS:
+        expect_floating(dtype)
+        if not isinstance(causal, bool):
+            raise TypeError(f"causal: expected True or False, got {causal!r}")
+        if normalise not in (None, *READOUTS):
             raise ValueError(f"normalise: expected None or one of {list(READOUTS)}, got {normalise!r}")
         if form not in ("auto", *FORMS):
             raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
@@ -128,8 +133,8 @@ class TPRAttention(nn.Module):
         """The same for a stretch of a longer sequence; the state carries what came before it."""
         if not self.causal:
             raise ValueError("causal: expected True to stream, since an object would have to see the future")
-        if state is not None and not isinstance(state, State):
-            raise TypeError(f"state: expected a State from this layer's stream or step, got {type(state).__name__}")
+        if state is not None:
+            _expect_state(state, objects)
         output, memory = self._attend(objects, state, final_state=True)
         assert memory is not None
         seen = objects.shape[-3] + (0 if state is None else state.length)
@@ -159,13 +164,13 @@ class TPRAttention(nn.Module):
         every = objects.shape[:-2]
         match_role = queries.match_role.expand(*every, self.num_heads, self.num_matches, self.num_roles)
         target_role = queries.target_role.expand(*every, self.num_heads, self.num_roles)
-        scores = torch.einsum("...thmr,...srf,...thmf->...htsm", match_role, objects, queries.match_filler)
-        weights = scores.prod(-1)
+        asked = (x.to(sum_dtype(objects)) for x in (match_role, objects, queries.match_filler))
+        with full_precision(objects.device):
+            weights = torch.einsum("...thmr,...srf,...thmf->...htsm", *asked).prod(-1)
         if self.causal:
             weights = weights.tril()
         extracted, _ = self._recall(objects, queries, None, final_state=False)
-        mapped = torch.einsum("...hf,hfg->...hg", extracted, self.filler_map)
-        output = torch.einsum("...hf,hr->...rf", mapped, self.new_role)
+        mapped, output = self._write(extracted)
         seen = (match_role, queries.match_filler, target_role, weights, extracted, mapped, self.new_role, output)
         return Inspection(*(x.detach() for x in seen))
 
@@ -177,15 +182,18 @@ class TPRAttention(nn.Module):
 
     def _attend(self, objects: Tensor, state: State | None, *, final_state: bool) -> tuple[Tensor, Tensor | None]:
         fillers, memory = self._recall(objects, self._ask(objects), state, final_state=final_state)
-        write = torch.einsum("hfg,hr->hfrg", self.filler_map, self.new_role).flatten(2).flatten(0, 1)
-        return (fillers.flatten(-2) @ write).reshape(objects.shape), memory
+        return self._write(fillers)[1], memory
+
+    def _write(self, fillers: Tensor) -> tuple[Tensor, Tensor]:
+        """The mapped fillers, and the sum of their bindings to the new roles."""
+        mapped = einsum(fillers, self.filler_map, "... h f, h f f_out -> ... h f_out")
+        return mapped, einsum(self.new_role, mapped, "h r, ... h f -> ... r f")
 
     def _ask(self, objects: Tensor) -> Queries:
         sizes: Sizes = {"r": self.num_roles, "f": self.filler_dim, "h": self.num_heads, "m": self.num_matches}
         expect("objects", objects, "*batch t r f", sizes)
-        autocast = autocasts(objects.device)
-        if not autocast:
-            expect_alike(filler_map=self.filler_map, objects=objects)
+        dtypes = not autocasts(objects.device)
+        expect_alike({"filler_map": self.filler_map, "objects": objects}, dtypes=dtypes)
         queries = self.queries(objects)
         if not isinstance(queries, tuple) or len(queries) != 3:
             raise TypeError(
@@ -194,9 +202,8 @@ class TPRAttention(nn.Module):
             )
         for name, value, axes in zip(Queries._fields, queries, _QUERY_AXES, strict=True):
             expect(f"queries.{name}", value, axes, sizes)
-        if not autocast:
-            named = {f"queries.{name}": query for name, query in zip(Queries._fields, queries, strict=True)}
-            expect_alike(objects=objects, **named)
+        named = {f"queries.{name}": query for name, query in zip(Queries._fields, queries, strict=True)}
+        expect_alike({"objects": objects, **named}, dtypes=dtypes)
         return Queries(*queries)
 
     def _recall(
@@ -222,6 +229,18 @@ class TPRAttention(nn.Module):
                 count = count + state.length
             fillers = READOUTS[self.normalise](fillers, count.to(fillers.dtype))
         return fillers.to(objects.dtype), memory
+
+
+def _expect_state(state: object, objects: Tensor) -> None:
+    """Check what is not the memory's shape, which `recall` knows."""
+    if not isinstance(state, State):
+        raise TypeError(f"state: expected a State from this layer's stream or step, got {type(state).__name__}")
+    if not isinstance(state.memory, Tensor):
+        raise TypeError(f"state.memory: expected a tensor, got {type(state.memory).__name__}")
+    length = state.length
+    whole = isinstance(length, Tensor) and not (length.is_floating_point() or length.is_complex())
+    if not whole or length.ndim != 0 or length.device != objects.device:
+        raise TypeError(f"state.length: expected a whole number as a tensor without axes, got {length!r}")
 
 
 _QUERY_AXES = (("*batch t h m r", "h m r"), ("*batch t h m f",), ("*batch t h r", "h r"))

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.signature import expect_positive
+from tpr_attention.functional.signature import expect_floating, expect_positive
 from tpr_attention.nn.initialisation import orthonormal_
 
 __all__ = ["FixedRoleQueries", "LinearQueries", "Queries"]
@@ -49,6 +49,7 @@ class LinearQueries(nn.Module):
     ) -> None:
         super().__init__()
         expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
+        expect_floating(dtype)
         self.num_roles, self.filler_dim = num_roles, filler_dim
         self.num_heads, self.num_matches = num_heads, num_matches
         width = num_roles * filler_dim
@@ -102,6 +103,7 @@ class FixedRoleQueries(nn.Module):
     ) -> None:
         super().__init__()
         expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
+        expect_floating(dtype)
         self.num_roles, self.filler_dim = num_roles, filler_dim
         self.num_heads, self.num_matches = num_heads, num_matches
         self.match_role = nn.Parameter(torch.empty(num_heads, num_matches, num_roles, device=device, dtype=dtype))
