@@ -4,7 +4,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-export PYTHONWARNINGS ?= default
 
 .PHONY: setup lint test reproduce docs benchmark clean
 

@@ -1,5 +1,6 @@
 """Everything written is executed: the README's example and every code cell of the documentation."""
 
+import csv
 import os
 import re
 import subprocess
@@ -50,3 +51,21 @@ def test_the_commands_of_the_documents_exist():
         named = set(re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / name).read_text(), re.MULTILINE))
         assert named
         assert named <= targets
+
+
+def test_the_ratios_of_the_readme_are_those_measured():
+    """One sequence, 4 heads, forward and backward: time of causal softmax attention over ours."""
+    with (ROOT / "benchmarks" / "results" / "attention-threads1.csv").open() as file:
+        times = {
+            (row["contestant"], row["r"], row["f"], row["T"]): float(row["milliseconds"])
+            for row in csv.DictReader(file)
+            if (row["heads"], row["batch"], row["matches"], row["mode"]) == ("4", "1", "1", "forward+backward")
+        }
+    readme = (ROOT / "README.md").read_text()
+    for r, f in (("6", "3"), ("8", "16"), ("16", "32")):
+        ratios = [
+            f"{times['SDPA', r, f, length] / times[name, r, f, length]:.1f}"
+            for name in ("auto", "fixed roles")
+            for length in ("64", "512", "2048", "8192")
+        ]
+        assert f"| {r} x {f} | {' | '.join(ratios)} |" in readme
