@@ -84,6 +84,21 @@ def test_the_unbuilt_memory_gives_the_same_with_gradients(problem, batch):
         torch.testing.assert_close(found, wanted)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_every_dtype_passes_gradients(dtype):
+    normal = normals(2)
+    objects, role, filler = (
+        normal(*shape).detach().to(dtype).requires_grad_() for shape in ((2, 4, 3, 2), (2, 3), (2, 2))
+    )
+    counts = {"order": 2, "copies": 2, "free": 2}
+    memory = memorise_general(objects, order=2, copies=2)
+    outputs = match_general(memory, [role, filler], **counts), match_unbuilt(objects, [role, filler], **counts)
+    for output in outputs:
+        assert output.dtype == dtype
+        gradients = torch.autograd.grad(output.sum(), [objects, role, filler], retain_graph=True)
+        assert all(gradient.isfinite().all() and gradient.abs().max() > 0 for gradient in gradients)
+
+
 @pytest.mark.parametrize("compute", [match_general, match_unbuilt])
 def test_counts_that_do_not_fit_are_refused(compute):
     objects, role = torch.ones(4, 3, 2), torch.ones(3)

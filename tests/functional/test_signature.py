@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tpr_attention.functional import attend, bind, extract, match, memorise, recall, tag, unbind
+from tpr_attention.functional import attend, bind, extract, match, memorise, recall, state_shape, tag, unbind
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,12 @@ def test_an_axis_without_entries_is_refused(axis):
 def test_a_state_of_something_else_is_refused(state, message):
     with pytest.raises((ValueError, TypeError), match=message):
         recall(**recall_inputs(), state=state)
+
+
+@pytest.mark.parametrize("name", ["num_roles", "filler_dim", "num_matches", "heads"])
+def test_there_is_no_state_of_nothing(name):
+    with pytest.raises(ValueError, match=f"{name}: expected at least 1, got 0"):
+        state_shape(**({"num_roles": 6, "filler_dim": 3, "num_matches": 1, "heads": 4} | {name: 0}))
 
 
 def test_an_unknown_form_is_refused():

@@ -48,7 +48,8 @@ def state_shape(num_roles: int, filler_dim: int, *, num_matches: int = 1, heads:
     >>> state_shape(6, 3), state_shape(6, 3, num_matches=2), state_shape(6, 3, heads=4)
     ((18, 18), (171, 18), (4, 3, 3))
     """
-    expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_matches=num_matches, heads=heads or 1)
+    counts = {"num_roles": num_roles, "filler_dim": filler_dim, "num_matches": num_matches}
+    expect_positive(**counts, **({} if heads is None else {"heads": heads}))
     width = num_roles * filler_dim if heads is None else filler_dim
     features = num_features(width, num_matches, shared_key=heads is None)
     return (features, width) if heads is None else (heads, features, width)
