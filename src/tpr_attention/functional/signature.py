@@ -5,6 +5,7 @@ compares every tensor argument with them at each call, so that a size-one axis n
 names the argument, what was expected and what came.
 """
 
+import difflib
 import functools
 import inspect
 import typing
@@ -15,10 +16,11 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
-__all__ = ["Sizes", "checked", "expect", "expect_alike", "expect_floating", "expect_positive"]
+__all__ = ["Sizes", "checked", "choose", "expect", "expect_alike", "expect_floating", "expect_positive"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
 
 Sizes = dict[str, int | tuple[int, ...]]
 
@@ -87,6 +89,21 @@ def expect_positive(**counts: object) -> None:
             raise TypeError(f"{name}: expected a whole number, got {count!r}")
         if count < 1:
             raise ValueError(f"{name}: expected at least 1, got {count}")
+
+
+def choose(argument: str, name: str, table: Mapping[str, V]) -> V:
+    """The entry of this name; an error tells the names there are, and the nearest of them.
+
+    >>> choose("split", "square_rad", {"square_red": 1, "square_pos": 2})
+    Traceback (most recent call last):
+    ...
+    ValueError: split: expected one of ['square_red', 'square_pos'], got 'square_rad'; did you mean 'square_red'?
+    """
+    if name in table:
+        return table[name]
+    near = difflib.get_close_matches(str(name), table, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{argument}: expected one of {list(table)}, got {name!r}{hint}")
 
 
 def expect_floating(dtype: torch.dtype | None) -> None:

@@ -1,0 +1,38 @@
+"""From factors of variation to batches of objects.
+
+A `Grid` has columns and actions, `Factors` are rows of it; a split of `SPLITS` says which combinations are held out,
+`Pairing` draws pairs under `CONDITIONS`, an `Encoding` turns factors into objects, and a `Composition` is all of it.
+`dsprites_composition` makes the paper's task.
+"""
+
+from tpr_attention.data.composition import Batch, Composition, dsprites_composition
+from tpr_attention.data.encoding import Encoding, FillerTable
+from tpr_attention.data.factors import Column, Factors, Grid, dsprites, substitute
+from tpr_attention.data.fillers import INTERACTIONS, MIXINGS, dsprites_fillers
+from tpr_attention.data.pairs import CONDITIONS, Condition, Pairing, Pairs
+from tpr_attention.data.splits import SPLITS, HeldOut, Split
+from tpr_attention.data.streams import stream
+
+__all__ = [
+    "CONDITIONS",
+    "INTERACTIONS",
+    "MIXINGS",
+    "SPLITS",
+    "Batch",
+    "Column",
+    "Composition",
+    "Condition",
+    "Encoding",
+    "Factors",
+    "FillerTable",
+    "Grid",
+    "HeldOut",
+    "Pairing",
+    "Pairs",
+    "Split",
+    "dsprites",
+    "dsprites_composition",
+    "dsprites_fillers",
+    "stream",
+    "substitute",
+]

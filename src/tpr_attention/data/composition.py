@@ -1,0 +1,143 @@
+"""The composition task (sec. 4): take the reference, replace one factor by the transform's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import pi
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tpr_attention.data.encoding import Encoding
+from tpr_attention.data.factors import dsprites, substitute
+from tpr_attention.data.fillers import INTERACTIONS, MIXINGS, dsprites_fillers
+from tpr_attention.data.pairs import CONDITIONS, Pairing, Pairs
+from tpr_attention.data.splits import SPLITS, HeldOut, Split
+from tpr_attention.data.streams import stream
+from tpr_attention.functional.signature import choose
+
+__all__ = ["Batch", "Composition", "dsprites_composition"]
+
+
+class Batch(NamedTuple):
+    """What a model sees, and what it should answer."""
+
+    reference: Float[Tensor, "n r f"]
+    transform: Float[Tensor, "n r f"]
+    action: Float[Tensor, "n a"]
+    target: Float[Tensor, "n r f"]
+
+
+class Composition:
+    """A task: pairs of factors under conditions, encoded as objects.
+
+    Targets are encoded from substituted factors, so a role that depends on several factors is right in them too.
+    """
+
+    def __init__(self, encoding: Encoding, pairing: Pairing) -> None:
+        if encoding.grid != pairing.grid:
+            raise ValueError("pairing: expected pairs of the encoding's grid")
+        self.encoding, self.pairing, self.grid = encoding, pairing, encoding.grid
+        self.num_actions, self.num_roles, self.filler_dim = (
+            len(self.grid.actions),
+            encoding.num_roles,
+            encoding.filler_dim,
+        )
+
+    def draw(self, condition: str, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Batch:
+        """A batch of independent pairs of one condition."""
+        return self.encode(self.pairing.draw(condition, count, generator), dtype)
+
+    def encode(self, pairs: Pairs, dtype: torch.dtype = torch.float32) -> Batch:
+        """Pairs as objects, and the action as a one-hot vector."""
+        return Batch(
+            self.encoding.encode(pairs.reference, dtype),
+            self.encoding.encode(pairs.transform, dtype),
+            torch.eye(self.num_actions, dtype=dtype)[pairs.action],
+            self.encoding.encode(pairs.target, dtype),
+        )
+
+    @torch.no_grad()
+    def answer(
+        self, reference: Float[Tensor, "n r f"], transform: Float[Tensor, "n r f"], action: Float[Tensor, "n a"]
+    ) -> Float[Tensor, "n r f"]:
+        """The best answer for who knows the task and what training shows, and nothing else.
+
+        It is the target, except for fillers that follow no law, that training never shows, and that neither input
+        carries: they are guessed.
+        """
+        first, second = self.encoding.decode(reference), self.encoding.decode(transform)
+        target = self.encoding.numbers(substitute(first, second, action.argmax(-1)))
+        carried = (target == self.encoding.numbers(first)) | (target == self.encoding.numbers(second))
+        known = self.shown[target] | carried
+        fillers = torch.where(known[..., None], self.encoding.stacked[target], self.guesses[target])
+        return self.encoding.bind(fillers.to(reference))
+
+    @cached_property
+    def shown(self) -> Bool[Tensor, "k"]:
+        """Which rows of the encoding's tables follow a law or are in some object of training."""
+        held_out, shown = self.pairing.held_out, []
+        for table in self.encoding.tables:
+            rest = [name for name in held_out.names if name not in table.columns]
+            seen = ~held_out.matrix(table.columns, rest).all(1)
+            shown.append(seen if table.guess is not None else torch.ones_like(seen))
+        return torch.cat(shown)
+
+    @cached_property
+    def guesses(self) -> Float[Tensor, "k f"]:
+        """The best guess at each row of the encoding's tables; the row itself where it follows a law."""
+        return torch.cat(
+            [
+                table.fillers.double() if table.guess is None else table.guess.double().expand_as(table.fillers)
+                for table in self.encoding.tables
+            ]
+        )
+
+
+def dsprites_composition(
+    split: str | Split = "square_red",
+    interaction: str | None = None,
+    *,
+    seed: int = 0,
+    mixing: str = "normal",
+    position_range: tuple[float, float] = (-1.0, 1.0),
+    scale_angles: Sequence[float] | None = None,
+    azimuth: float = pi / 4,
+    target_of_tests: bool | None = None,
+    require_change: bool = False,
+    balance_actions: bool = True,
+    roles: Float[Tensor, "j r"] | None = None,
+) -> Composition:
+    """The paper's task; the keyword arguments are what the paper leaves open.
+
+    Args:
+        split: A name of `SPLITS`, or a predicate on factors.
+        interaction: None, or a name of `INTERACTIONS`.
+        seed: Of the random tensor of the categorical interaction, which has a stream of its own.
+        mixing: How that tensor is drawn: a name of `MIXINGS` (decision 0009).
+        position_range: Decision 0007.
+        scale_angles, azimuth: Decision 0008.
+        target_of_tests: Whether the target of tests 1 and 2 is held out; None for either (decision 0011).
+        require_change: Whether the transform must differ from the reference in the acted factor (decision 0011).
+        balance_actions: Whether all actions of a condition are equally likely, or all of its pairs (decision 0011).
+        roles: Orthonormal role vectors; one-hot if not given.
+
+    >>> task = dsprites_composition("square_red", "shape_col")
+    >>> batch = task.draw("ood_composition", 16, stream(0, "eval"))
+    >>> batch.reference.shape, batch.action.shape
+    (torch.Size([16, 6, 3]), torch.Size([16, 5]))
+    """
+    grid = dsprites(position_range)
+    tables = dsprites_fillers(grid, scale_angles=scale_angles, azimuth=azimuth)
+    if interaction is not None:
+        draw, generator = choose("mixing", mixing, MIXINGS), stream(seed, "mixing")
+        interact = choose("interaction", interaction, INTERACTIONS)
+        tables += (interact({table.role: table for table in tables}, lambda shape: draw(shape, generator)),)
+    conditions = dict(CONDITIONS)
+    for test in ("ood_reference", "ood_transform"):
+        conditions[test] = replace(conditions[test], target=target_of_tests)
+    held_out = HeldOut(grid, choose("split", split, SPLITS) if isinstance(split, str) else split)
+    pairing = Pairing(held_out, conditions=conditions, require_change=require_change, balance_actions=balance_actions)
+    return Composition(Encoding(grid, tables, roles), pairing)

@@ -1,0 +1,210 @@
+"""Which pairs of objects, and which actions on them, make up training and the tests (sec. 4).
+
+A condition says of the reference, the transform and the target whether each is held out. For one action, split an
+object into what the action replaces and the rest: a reference (a1, r1) and a transform (a2, r2) have the target
+(a2, r1). The three statements are then about neighbours in the chain a1 - r1 - a2 - r2, so that pairs can be counted
+and drawn exactly and uniformly, without rejection, however few of them there are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from tpr_attention.data.factors import Factors, substitute
+from tpr_attention.data.splits import HeldOut
+from tpr_attention.functional.signature import choose
+
+__all__ = ["CONDITIONS", "Condition", "Pairing", "Pairs"]
+
+MOST_CELLS = 2**26  # their square, the number of pairs, stays exact in float64
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Where the held-out combinations are: True for held out, False for not, None for either."""
+
+    reference: bool | None
+    transform: bool | None
+    target: bool | None
+
+
+CONDITIONS: dict[str, Condition] = {
+    "train": Condition(reference=False, transform=False, target=False),
+    "in_distribution": Condition(reference=False, transform=False, target=False),
+    "ood_reference": Condition(reference=True, transform=False, target=None),
+    "ood_transform": Condition(reference=False, transform=True, target=None),
+    "ood_composition": Condition(reference=False, transform=False, target=True),
+}
+"""Training, a test on fresh pairs of the same kind, and the paper's tests 1 to 3 (decision 0011)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """One row a pair: the target is the reference with the acted factor of the transform."""
+
+    reference: Factors
+    transform: Factors
+    action: Int[Tensor, "n"]
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    @cached_property
+    def target(self) -> Factors:
+        return substitute(self.reference, self.transform, self.action)
+
+
+class Pairing:
+    """Draws pairs under conditions, uniformly among those of an action.
+
+    Args:
+        held_out: The combinations that training never shows, neither in an input nor in a target.
+        conditions: What each condition's name means.
+        require_change: Whether the acted factor of the transform must differ from that of the reference.
+        balance_actions: Whether all actions that a condition allows are equally likely, or all of its pairs.
+
+    >>> from tpr_attention.data.factors import dsprites
+    >>> from tpr_attention.data.splits import SPLITS
+    >>> pairing = Pairing(HeldOut(dsprites(), SPLITS["square_red"]))
+    >>> pairing.actions("ood_composition")
+    ('shape', 'colour')
+    >>> pairs = pairing.draw("ood_composition", 1000, torch.Generator().manual_seed(0))
+    >>> pairing.held_out(pairs.target).all(), pairing.held_out(pairs.reference).any()
+    (tensor(True), tensor(False))
+    """
+
+    def __init__(
+        self,
+        held_out: HeldOut,
+        *,
+        conditions: Mapping[str, Condition] = CONDITIONS,
+        require_change: bool = False,
+        balance_actions: bool = True,
+    ) -> None:
+        self.balance_actions = balance_actions
+        self.grid, self.held_out, self.conditions = held_out.grid, held_out, dict(conditions)
+        self._chains = {
+            name: {action: _Chain(held_out, action, condition, require_change) for action in self.grid.actions}
+            for name, condition in self.conditions.items()
+        }
+        for name in self.conditions:
+            if not self.actions(name):
+                raise ValueError(
+                    f"split: it leaves no pairs for the condition {name!r}; it holds out {held_out.share:.1%} of the "
+                    f"grid, by {list(held_out.names)}. Choose another split, or leave the condition out"
+                )
+
+    def count(self, condition: str, action: str) -> int:
+        """How many pairs there are."""
+        return choose("action", action, choose("condition", condition, self._chains)).count
+
+    def actions(self, condition: str) -> tuple[str, ...]:
+        """The actions that a condition allows."""
+        return tuple(action for action in self.grid.actions if self.count(condition, action))
+
+    def draw(self, condition: str, count: int, generator: torch.Generator) -> Pairs:
+        """This many pairs, independent of each other."""
+        allowed = self.actions(condition)
+        pairs = [1 if self.balance_actions else self.count(condition, action) for action in allowed]
+        limits = torch.tensor([sum(pairs[: k + 1]) / sum(pairs) for k in range(len(pairs))], dtype=torch.float64)
+        choice = torch.bucketize(torch.rand(count, generator=generator, dtype=torch.float64), limits, right=True)
+        parts = self._each(condition, torch.bincount(choice, minlength=len(allowed)).tolist(), generator)
+        place = choice.argsort(stable=True).argsort()
+        return Pairs(parts.reference[place], parts.transform[place], parts.action[place])
+
+    def draw_each(self, condition: str, count: int, generator: torch.Generator) -> Pairs:
+        """This many pairs for each action that the condition allows, action after action."""
+        return self._each(condition, [count] * len(self.actions(condition)), generator)
+
+    def _each(self, condition: str, counts: list[int], generator: torch.Generator) -> Pairs:
+        actions = self.actions(condition)
+        drawn = [
+            self._chains[condition][action].draw(count, generator)
+            for action, count in zip(actions, counts, strict=True)
+        ]
+        reference, transform = (
+            Factors(self.grid, {name: torch.cat([part[k][name] for part in drawn]) for name in self.grid.names})
+            for k in range(2)
+        )
+        index = torch.tensor([list(self.grid.actions).index(action) for action in actions])
+        return Pairs(reference, transform, index.repeat_interleave(torch.tensor(counts)))
+
+
+class _Chain:
+    """The pairs of one condition for one action, over what the action replaces and the rest that the split reads.
+
+    a1, a2 are rows and r1, r2 columns of the matrix of what is held out. Columns of the grid that are neither acted on
+    nor read are free.
+    """
+
+    def __init__(self, held_out: HeldOut, action: str, condition: Condition, require_change: bool) -> None:
+        self.grid = held_out.grid
+        self.acted = self.grid.actions[action]
+        self.rest = tuple(name for name in held_out.names if name not in self.acted)
+        self.free = tuple(name for name in self.grid.names if name not in (*self.acted, *self.rest))
+        held = held_out.matrix(self.acted, self.rest)
+        if held.numel() > MOST_CELLS:
+            raise ValueError(
+                f"split: expected at most {MOST_CELLS} combinations of {[*self.acted, *self.rest]}, which it reads or "
+                f"the action {action!r} replaces, got {held.numel()}"
+            )
+        self.require_change = require_change
+        self.as_reference = _where(held, condition.reference)
+        self.as_transform = _where(held, condition.transform)
+        self.as_target = _where(held, condition.target)
+        free = prod(self.grid.sizes[self.grid.index(name)] for name in self.free)
+        self.count = int(self.weights.sum()) * free**2
+
+    @property
+    def references(self) -> Int[Tensor, "acted rest"]:
+        """How many a1 there are for each target (a2, r1)."""
+        return self.as_reference.sum(0) - self.as_reference.int() * self.require_change
+
+    @property
+    def weights(self) -> Int[Tensor, "acted rest"]:
+        """How many pairs have each target (a2, r1): a choice of a1 and a choice of r2."""
+        return self.as_target * self.references * self.as_transform.sum(1, keepdim=True)
+
+    def draw(self, count: int, generator: torch.Generator) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The columns of references and transforms, uniform over the pairs."""
+        cumulative, references, first, second = self._tables
+        below = _below(cumulative[-1].expand(count), generator)
+        target = torch.searchsorted(cumulative, below, right=True)
+        a2, r1 = target // self.as_target.shape[1], target % self.as_target.shape[1]
+        k = _below(references[a2, r1], generator)
+        if self.require_change:  # step over a2, which is one of those for r1 if it may be a reference
+            rank = self.as_reference.cumsum(0)[a2, r1] - 1
+            k = k + (self.as_reference[a2, r1] & (k >= rank))
+        a1 = first[k, r1]
+        r2 = second[a2, _below(self.as_transform.sum(1)[a2], generator)]
+        return self._columns(a1, r1, generator), self._columns(a2, r2, generator)
+
+    @cached_property
+    def _tables(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        first = self.as_reference.int().argsort(dim=0, descending=True, stable=True)
+        second = self.as_transform.int().argsort(dim=1, descending=True, stable=True)
+        return self.weights.flatten().cumsum(0), self.references, first, second
+
+    def _columns(self, acted: Tensor, rest: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
+        columns: dict[str, Tensor] = {}
+        for names, numbers in ((self.acted, acted), (self.rest, rest)):
+            combinations = self.grid.combinations(names)
+            columns |= {name: combinations.columns[name][numbers] for name in names}
+        for name in self.free:
+            size = self.grid.sizes[self.grid.index(name)]
+            columns[name] = torch.randint(size, (len(acted),), generator=generator, dtype=torch.int32)
+        return columns
+
+
+def _where(held: Bool[Tensor, "acted rest"], wanted: bool | None) -> Bool[Tensor, "acted rest"]:
+    return torch.ones_like(held) if wanted is None else held == wanted
+
+
+def _below(limit: Int[Tensor, "n"], generator: torch.Generator) -> Int[Tensor, "n"]:
+    """Whole numbers from 0 to below each limit; the limits are so small that a product never rounds up to one."""
+    return (torch.rand(len(limit), generator=generator, dtype=torch.float64) * limit).long()

@@ -1,0 +1,79 @@
+"""The table of contestants, and how one is made from its name."""
+
+import inspect
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import nn
+
+from tpr_attention.functional.signature import choose
+from tpr_attention.models.classical import Classical
+from tpr_attention.models.classical_roles import ClassicalRoles
+from tpr_attention.models.contract import ContractError, Task, from_path
+from tpr_attention.models.copy_and_update import CopyAndUpdate
+from tpr_attention.models.linear_floor import LinearFloor
+from tpr_attention.models.matched import classical_matched, resnet_matched
+from tpr_attention.models.montero import Interpolate, Linear
+from tpr_attention.models.oracle import Oracle
+from tpr_attention.models.resnet import ResNet
+from tpr_attention.models.tpr import TPR
+
+__all__ = ["MODELS", "build"]
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "tpr": TPR,
+    "classical": Classical,
+    "resnet": ResNet,
+    "classical-roles": ClassicalRoles,
+    "classical-matched": classical_matched,
+    "resnet-matched": resnet_matched,
+    "linear": Linear,
+    "interpolate": Interpolate,
+    "linear-floor": LinearFloor,
+    "oracle": Oracle,
+}
+"""The only place where a model's name is read. What a constructor asks for and the task has, it is given."""
+
+FROM_TASK = ("num_actions", "num_roles", "filler_dim", "answer")
+
+
+def build(
+    name: str,
+    task: Task,
+    generator: torch.Generator,
+    *,
+    options: Mapping[str, object] | None = None,
+    start_at_copy: bool = True,
+) -> nn.Module:
+    """Make a model for a task.
+
+    Args:
+        name: One of `MODELS`, or `package.module:Class` for a class of your own. Its constructor is given those of
+            `num_actions`, `num_roles`, `filler_dim` and `answer` that it asks for by name.
+        generator: Draws the seed of the initial parameters; torch's global state is neither used nor changed.
+        options: Further arguments of the constructor.
+        start_at_copy: Whether the output map starts at zero where a model has one (decision 0012).
+    """
+    make = from_path(name) if ":" in name else choose("model", name, MODELS)
+    given = _arguments(name, make, task, options or {})
+    seed = int(torch.randint(2**62, (), generator=generator))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = make(**given)
+    if not isinstance(model, nn.Module):
+        raise ContractError(f"model: expected {name!r} to make a torch.nn.Module, got {type(model).__name__}")
+    if start_at_copy and isinstance(model, CopyAndUpdate):
+        model.start_at_copy()
+    return model
+
+
+def _arguments(
+    name: str, make: Callable[..., nn.Module], task: Task, options: Mapping[str, object]
+) -> dict[str, object]:
+    parameters = inspect.signature(make).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    own = [name for name in parameters if name not in FROM_TASK]
+    for option in options:
+        if option in FROM_TASK or (option not in own and not takes_any):
+            choose(f"options of {name!r}", option, dict.fromkeys(own))
+    return {key: getattr(task, key) for key in FROM_TASK if key in parameters} | dict(options)

@@ -1,0 +1,52 @@
+"""The one copy mechanism: every contestant adds its update to the reference (sec. 4)."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tpr_attention.functional.signature import Sizes, expect, expect_positive
+
+__all__ = ["Actions", "CopyAndUpdate", "Objects"]
+
+Objects = Float[Tensor, "*batch r f"]
+Actions = Float[Tensor, "*batch a"]
+
+
+class CopyAndUpdate(nn.Module, ABC):
+    """output = reference + update(reference, transform, action); a contestant writes only `update`."""
+
+    needs_training = True
+    """Whether there is something to learn by gradients."""
+
+    def __init__(self, num_actions: int, num_roles: int, filler_dim: int) -> None:
+        super().__init__()
+        expect_positive(num_actions=num_actions, num_roles=num_roles, filler_dim=filler_dim)
+        self.num_actions, self.num_roles, self.filler_dim = num_actions, num_roles, filler_dim
+
+    def forward(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
+        """The answer: the reference, changed as the action asks."""
+        sizes: Sizes = {"r": self.num_roles, "f": self.filler_dim, "a": self.num_actions}
+        expect("reference", reference, "*batch r f", sizes)
+        expect("transform", transform, "*batch r f", sizes)
+        expect("action", action, "*batch a", sizes)
+        return reference + self.update(reference, transform, action)
+
+    @abstractmethod
+    def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
+        """What to add to the reference."""
+
+    def as_objects(self, flat: Float[Tensor, "*batch rf"]) -> Objects:
+        """Rows of numbers as objects."""
+        return flat.reshape(*flat.shape[:-1], self.num_roles, self.filler_dim)
+
+    def output_map(self) -> tuple[Tensor, ...]:
+        """The parameters that make the update zero when they are zero; none where there are no such parameters."""
+        return ()
+
+    @torch.no_grad()
+    def start_at_copy(self) -> None:
+        """Zero the output map, so that training starts at the exact copy (decision 0012)."""
+        for parameter in self.output_map():
+            parameter.zero_()

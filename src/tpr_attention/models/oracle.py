@@ -1,0 +1,32 @@
+"""The best answer that there is: the floor of every model."""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
+
+__all__ = ["Oracle"]
+
+
+class Oracle(CopyAndUpdate):
+    """Knows the task; what training does not tell and neither input carries it guesses as well as possible.
+
+    Args:
+        answer: The task's own answer to a reference, a transform and an action.
+    """
+
+    needs_training = False
+
+    def __init__(
+        self,
+        num_actions: int,
+        num_roles: int,
+        filler_dim: int,
+        answer: Callable[[Tensor, Tensor, Tensor], Tensor],
+    ) -> None:
+        super().__init__(num_actions, num_roles, filler_dim)
+        self.answer = answer
+
+    def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
+        return self.answer(reference, transform, action) - reference

@@ -1,0 +1,29 @@
+"""Action-conditioned TPR-Attention over the reference and the transform (App. D)."""
+
+import torch
+from torch import Tensor, nn
+
+from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
+from tpr_attention.nn.action_attention import ActionTPRAttention
+
+__all__ = ["TPR"]
+
+
+class TPR(CopyAndUpdate):
+    """The paper's model: heads erase what the reference has in the acted role and write what the transform has.
+
+    >>> TPR(num_actions=5, num_roles=6, filler_dim=3, num_heads=4).attention
+    ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4, num_objects=2)
+    """
+
+    def __init__(self, num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 4) -> None:
+        super().__init__(num_actions, num_roles, filler_dim)
+        self.attention = ActionTPRAttention(num_actions, num_roles, filler_dim, num_heads)
+        nn.init.normal_(self.attention.role_map, std=num_roles**-0.5)
+
+    def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
+        update: Tensor = self.attention(torch.stack([reference, transform], -3), action)
+        return update
+
+    def output_map(self) -> tuple[Tensor, ...]:
+        return (self.attention.role_map,)
