@@ -1,8 +1,11 @@
 """What the paper shows, named by its sections."""
 
+import pytest
 import torch
 
+from tpr_attention.data import CONDITIONS, SPLITS, dsprites_composition, stream
 from tpr_attention.functional import attend, bind, extract, match, memorise, recall, superpose
+from tpr_attention.models import build
 
 COLOUR, SHAPE = torch.eye(2)
 RED, YELLOW, GREEN = torch.eye(3)
@@ -41,3 +44,21 @@ def test_appendix_b1_scores_are_similarities_of_fillers():
     objects = figure_1()
     expected = 0.25 * objects[0] + 0.75 * objects[1]
     torch.testing.assert_close(match(memorise(objects), COLOUR, query), expected)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_appendix_d_two_heads_solve_every_test_without_interaction(split):
+    """Erase the acted role of the reference, write there what the transform has: zero loss, untrained."""
+    task = dsprites_composition(split)
+    model = build("tpr", task, stream(0, "init"), options={"num_heads": 2}).double()
+    roles, fillers = torch.eye(5), torch.eye(3)
+    weights = {
+        "query_map": torch.stack([roles, roles]),
+        "role_map": torch.stack([roles, roles]),
+        "filler_map": torch.stack([-fillers, fillers]),
+        "id_query": torch.eye(2),
+    }
+    model.attention.load_state_dict(weights)
+    for condition in CONDITIONS:
+        batch = task.draw(condition, 20_000, stream(0, condition), torch.float64)
+        assert (model(*batch[:3]) - batch.target).square().mean() < 1e-12

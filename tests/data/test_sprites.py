@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import zipfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import pi
 from pathlib import Path
@@ -81,13 +81,9 @@ def test_windows_and_the_two_lines_of_the_heart_give_what_the_rules_say(generato
 
 
 def test_a_pixel_straight_below_the_point_of_the_heart_is_dark():
-    grid = with_column(
-        dsprites(), "position_x", values=tuple(map(float, range(65)))
-    )  # every other centre is that of a pixel
+    grid = with_column(dsprites(), "position_x", values=tuple(map(float, range(65))))  # class 33 is in mid-pixel
     factors = grid.table(torch.tensor([[2, scale, 0, 33, 16, 0] for scale in range(6)]))
-    images = render(factors)
-    assert torch.equal(images, drawn_plainly(factors))
-    assert images[:, :, 32].any(-1).all()
+    assert torch.equal(render(factors), drawn_plainly(factors))
 
 
 @pytest.mark.parametrize("position_range", [(0.0, 1.0), (-3.0, 40.0), (1e9, 1e9 + 1)])
@@ -141,12 +137,8 @@ def test_shapes_are_found_by_name(generator):
 def test_colours_paint_the_sprite_and_leave_the_ground_black(generator):
     factors = dsprites().sample(30, generator)
     images = render(factors)
-    painted = colour(images, factors)
-    assert painted.dtype == torch.uint8
-    for image, frame, channel in zip(images, painted, factors.column("colour").tolist(), strict=True):
-        expected = torch.zeros(64, 64, 3, dtype=torch.uint8)
-        expected[..., channel] = image * 255
-        assert torch.equal(frame, expected)
+    paint = 255 * torch.eye(3, dtype=torch.uint8)[factors.column("colour")]
+    assert torch.equal(colour(images, factors), images[..., None] * paint[:, None, None])
 
 
 @pytest.mark.parametrize(
@@ -164,15 +156,15 @@ def test_what_cannot_be_coloured_is_refused(images, grid, message):
         colour(images, grid.rows(torch.arange(2)))
 
 
-@pytest.mark.parametrize("gap", [0, 2, 5])
+@pytest.mark.parametrize(("count", "lines", "gap"), [(7, 3, 0), (7, 3, 2), (6, 2, 5)])
 @pytest.mark.parametrize("coloured", [False, True])
-def test_a_contact_sheet_has_every_frame_in_its_place(coloured, gap, generator):
-    factors = dsprites().sample(7, generator)
+def test_a_contact_sheet_has_every_frame_in_its_place(coloured, count, lines, gap, generator):
+    factors = dsprites().sample(count, generator)
     images = render(factors)
     frames = colour(images, factors) if coloured else (images * 255)[..., None].expand(-1, -1, -1, 3)
     sheet = contact_sheet(colour(images, factors) if coloured else images, columns=3, gap=gap)
     assert sheet.dtype == torch.uint8
-    assert sheet.shape == (3 * 64 + 2 * gap, 3 * 64 + 2 * gap, 3)
+    assert sheet.shape == (lines * 64 + (lines - 1) * gap, 3 * 64 + 2 * gap, 3)
     free = torch.ones(sheet.shape[:2], dtype=torch.bool)
     for k, frame in enumerate(frames):
         line, column = divmod(k, 3)
@@ -200,11 +192,11 @@ def test_a_contact_sheet_that_cannot_be_is_refused(images, columns, gap, error, 
         contact_sheet(images, columns, gap)
 
 
+@dataclass
 class Payload:
     """Whoever unpickles this writes a file."""
 
-    def __init__(self, path):
-        self.path = path
+    path: Path
 
     def __reduce__(self):
         return Path.touch, (self.path,)
@@ -242,9 +234,7 @@ def test_no_pickle_is_run(official, tmp_path):
     pickled = tmp_path / "file.npz"
     np.savez(pickled, latents_classes=np.array([[Payload(tmp_path / "written")] * 6]))
     read_official(official)
-    with pytest.raises(
-        ValueError, match=r"file.npz: expected the field latents_classes .*int64 .* got object \[1, 6\]"
-    ):
+    with pytest.raises(ValueError, match=r"expected the field latents_classes .* int64 .* got object \[1, 6\]"):
         read_official(pickled)
     for path, field in ((official, "metadata"), (pickled, "latents_classes")):
         assert not path.with_name("written").exists()
@@ -270,33 +260,25 @@ def test_another_table_is_refused(field, entry, wrong, message, latents, tmp_pat
         read_official(tmp_path / "file.npz")
 
 
-def test_the_last_digits_of_values_do_not_matter_but_values_must_be_there(latents, tmp_path):
+def test_the_last_digits_of_values_do_not_matter(latents, tmp_path):
     np.savez(tmp_path / "file.npz", **latents | {"latents_values": latents["latents_values"] + 1e-12})
     assert len(read_official(tmp_path / "file.npz")) == 737280
-    np.savez(tmp_path / "file.npz", latents_classes=latents["latents_classes"])
-    with pytest.raises(ValueError, match=r"expected the field latents_values .*float64 \[737280, 6\].*no item"):
+
+
+@pytest.mark.parametrize("missing", ["latents_classes", "latents_values"])
+def test_a_missing_field_is_named(missing, latents, tmp_path):
+    np.savez(tmp_path / "file.npz", **{name: table for name, table in latents.items() if name != missing})
+    with pytest.raises(ValueError, match=f"file.npz: expected the field {missing} .*no item named '{missing}.npy'"):
         read_official(tmp_path / "file.npz")
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({}, "no item named 'latents_classes.npy'"),
-        ({"latents_classes": np.zeros((737280, 6), dtype=np.int32)}, r"int64 \[737280, 6\].*got int32 \[737280, 6\]"),
-        ({"latents_classes": np.zeros((10, 6), dtype=np.int64)}, r"int64 \[737280, 6\].*got int64 \[10, 6\]"),
-    ],
-)
-def test_missing_and_misshapen_fields_are_refused(fields, message, tmp_path):
-    np.savez(tmp_path / "file.npz", **fields)
-    with pytest.raises(ValueError, match=f"file.npz: expected the field latents_classes .*{message}"):
-        read_official(tmp_path / "file.npz")
-
-
-def test_a_header_that_promises_too_much_costs_no_memory(tmp_path):
+@pytest.mark.parametrize(("dtype", "rows"), [("int32", 737280), ("float64", 737280), ("int64", 10), ("int64", 10**15)])
+def test_another_dtype_or_shape_is_refused_before_it_is_read(dtype, rows, tmp_path):
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (rows, 6)}
     with zipfile.ZipFile(tmp_path / "file.npz", "w") as archive, archive.open("latents_classes.npy", "w") as member:
-        header = {"descr": "<i8", "fortran_order": False, "shape": (10**15, 6)}
         np.lib.format.write_array_header_1_0(member, header)
-    with pytest.raises(ValueError, match=r"got int64 \[1000000000000000, 6\]"):
+    message = rf"file.npz: expected the field latents_classes .* int64 \[737280, 6\].* got {dtype} \[{rows}, 6\]"
+    with pytest.raises(ValueError, match=message):
         read_official(tmp_path / "file.npz")
 
 

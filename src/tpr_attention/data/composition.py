@@ -29,6 +29,10 @@ class Batch(NamedTuple):
     action: Float[Tensor, "n a"]
     target: Float[Tensor, "n r f"]
 
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on a device."""
+        return Batch(*(tensor.to(device) for tensor in self))
+
 
 class Composition:
     """A task: pairs of factors under conditions, encoded as objects.
@@ -105,6 +109,7 @@ def dsprites_composition(
     position_range: tuple[float, float] = (-1.0, 1.0),
     scale_angles: Sequence[float] | None = None,
     azimuth: float = pi / 4,
+    interaction_action: bool = False,
     target_of_tests: bool | None = None,
     require_change: bool = False,
     balance_actions: bool = True,
@@ -119,6 +124,7 @@ def dsprites_composition(
         mixing: How that tensor is drawn: a name of `MIXINGS` (decision 0009).
         position_range: Decision 0007.
         scale_angles, azimuth: Decision 0008.
+        interaction_action: Whether a sixth action replaces all factors of the interaction (decision 0010).
         target_of_tests: Whether the target of tests 1 and 2 is held out; None for either (decision 0011).
         require_change: Whether the transform must differ from the reference in the acted factor (decision 0011).
         balance_actions: Whether all actions of a condition are equally likely, or all of its pairs (decision 0011).
@@ -134,7 +140,10 @@ def dsprites_composition(
     if interaction is not None:
         draw, generator = choose("mixing", mixing, MIXINGS), stream(seed, "mixing")
         interact = choose("interaction", interaction, INTERACTIONS)
-        tables += (interact({table.role: table for table in tables}, lambda shape: draw(shape, generator)),)
+        table = interact({table.role: table for table in tables}, lambda shape: draw(shape, generator))
+        tables += (table,)
+        if interaction_action:
+            grid = replace(grid, actions={**grid.actions, table.role: table.columns})
     conditions = dict(CONDITIONS)
     for test in ("ood_reference", "ood_transform"):
         conditions[test] = replace(conditions[test], target=target_of_tests)

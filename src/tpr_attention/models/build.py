@@ -34,7 +34,8 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
 }
 """The only place where a model's name is read. What a constructor asks for and the task has, it is given."""
 
-FROM_TASK = ("num_actions", "num_roles", "filler_dim", "answer")
+SIZES = ("num_actions", "num_roles", "filler_dim")
+FROM_TASK = (*SIZES, "answer")
 
 
 def build(
@@ -49,7 +50,7 @@ def build(
 
     Args:
         name: One of `MODELS`, or `package.module:Class` for a class of your own. Its constructor is given those of
-            `num_actions`, `num_roles`, `filler_dim` and `answer` that it asks for by name.
+            `num_actions`, `num_roles`, `filler_dim` and `answer` that it asks for by name; with `**`, all sizes.
         generator: Draws the seed of the initial parameters; torch's global state is neither used nor changed.
         options: Further arguments of the constructor.
         start_at_copy: Whether the output map starts at zero where a model has one (decision 0012).
@@ -76,4 +77,5 @@ def _arguments(
     for option in options:
         if option in FROM_TASK or (option not in own and not takes_any):
             choose(f"options of {name!r}", option, dict.fromkeys(own))
-    return {key: getattr(task, key) for key in FROM_TASK if key in parameters} | dict(options)
+    asked = [key for key in FROM_TASK if key in parameters or (takes_any and key in SIZES)]
+    return {key: getattr(task, key) for key in asked} | dict(options)

@@ -29,4 +29,5 @@ class Oracle(CopyAndUpdate):
         self.answer = answer
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
-        return self.answer(reference, transform, action) - reference
+        rows = (tensor.reshape(-1, *tensor.shape[reference.ndim - 2 :]) for tensor in (reference, transform, action))
+        return self.answer(*rows).reshape(reference.shape) - reference

@@ -12,14 +12,21 @@ __all__ = ["TPR"]
 class TPR(CopyAndUpdate):
     """The paper's model: heads erase what the reference has in the acted role and write what the transform has.
 
+    Args:
+        learn_ids: Whether each head learns which object it reads; if not, heads read the two in turn (decision 0016).
+
     >>> TPR(num_actions=5, num_roles=6, filler_dim=3, num_heads=4).attention
     ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4, num_objects=2)
     """
 
-    def __init__(self, num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 4) -> None:
+    def __init__(
+        self, num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 4, learn_ids: bool = True
+    ) -> None:
         super().__init__(num_actions, num_roles, filler_dim)
         self.attention = ActionTPRAttention(num_actions, num_roles, filler_dim, num_heads)
         nn.init.normal_(self.attention.role_map, std=num_roles**-0.5)
+        if not learn_ids:
+            self.attention.id_query.requires_grad_(False).copy_(torch.eye(2)[torch.arange(num_heads) % 2])
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         update: Tensor = self.attention(torch.stack([reference, transform], -3), action)

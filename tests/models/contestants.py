@@ -1,0 +1,148 @@
+"""Contestants that users might bring, and that break the contract in one way each."""
+
+import torch
+from torch import nn
+
+from tpr_attention.models import CopyAndUpdate
+
+
+class Swap(CopyAndUpdate):
+    """A sound one: a learned gate for each action and role."""
+
+    def __init__(self, num_actions, num_roles, filler_dim, scale=1.0):
+        super().__init__(num_actions, num_roles, filler_dim)
+        self.gate = nn.Parameter(scale * torch.randn(num_actions, num_roles))
+
+    def update(self, reference, transform, action):
+        return (action @ self.gate).unsqueeze(-1) * (transform - reference)
+
+    def output_map(self):
+        return (self.gate,)
+
+
+class Plain(nn.Module):
+    """A sound one that knows nothing of `CopyAndUpdate`."""
+
+    def __init__(self, **sizes):
+        super().__init__()
+        self.sizes = sizes
+        self.weight = nn.Parameter(torch.ones(()))
+
+    def forward(self, reference, transform, action):
+        return self.weight * reference
+
+
+class Normed(nn.Module):
+    """A sound one whose buffers change in training."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(6)
+
+    def forward(self, reference, transform, action):
+        return self.norm(reference)
+
+
+class Bad(nn.Module):
+    """Answers the reference, scaled; subclasses go wrong from there."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+
+    def forward(self, reference, transform, action):
+        return self.answer(self.weight * reference)
+
+    def answer(self, output):
+        return output
+
+
+class WrongShape(Bad):
+    def answer(self, output):
+        return output[:, 0]
+
+
+class Nothing(Bad):
+    def answer(self, output):
+        return None
+
+
+class Raises(Bad):
+    def answer(self, output):
+        raise KeyError("colour")
+
+
+class WrongDtype(Bad):
+    def answer(self, output):
+        return output.double()
+
+
+class NotFinite(Bad):
+    def answer(self, output):
+        return output / 0
+
+
+class Detached(Bad):
+    def answer(self, output):
+        return output.detach()
+
+
+class NoParameters(nn.Module):
+    def forward(self, reference, transform, action):
+        return reference
+
+
+class Frozen(Bad):
+    def __init__(self):
+        super().__init__()
+        self.weight.requires_grad_(False)
+
+
+class BadGradient(Bad):
+    def answer(self, output):
+        return output + (self.weight - 1).abs().sqrt()
+
+
+class Backwardless(Bad):
+    def answer(self, output):
+        middle = output.exp()
+        answer = middle * output
+        middle.mul_(0)
+        return answer
+
+
+class EditsInputs(Bad):
+    def forward(self, reference, transform, action):
+        transform.mul_(2)
+        return self.weight * reference
+
+
+class StaysInTraining(Bad):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Dropout(0.1)
+
+    def train(self, mode=True):
+        return super().train(True)
+
+
+class Random(Bad):
+    def answer(self, output):
+        return output + torch.rand(())
+
+
+class MixesRows(Bad):
+    def answer(self, output):
+        return output - output.mean(0)
+
+
+class Uncopyable(Bad):
+    def __deepcopy__(self, memo):
+        raise RuntimeError("only one of me")
+
+
+def number(num_roles):
+    return num_roles
+
+
+not_callable = 3

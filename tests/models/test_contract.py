@@ -1,0 +1,168 @@
+"""One suite over all contestants, and a check that names what a model breaks."""
+
+import pytest
+import torch
+
+from tpr_attention.data import dsprites_composition, stream
+from tpr_attention.models import MODELS, ContractError, build, check_contract, from_path, parameter_count
+
+from . import contestants
+
+LEARNERS = [name for name in MODELS if name not in ("oracle", "linear-floor")]
+WITH_OUTPUT_MAP = [name for name in LEARNERS if name != "interpolate"]
+PLAIN = contestants.__name__
+
+
+@pytest.fixture(scope="module")
+def task():
+    return dsprites_composition("square_red", "shape_col")
+
+
+@pytest.fixture(scope="module")
+def batch(task):
+    return task.draw("train", 64, stream(0, "batch"), torch.float64)
+
+
+def made(name, task, **fields):
+    model = build(name, task, stream(0, "init"), **fields).double()
+    return model.fit([task.draw("train", 2000, stream(0, "fit"))]) if hasattr(model, "fit") else model
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_contract_holds(name, task, batch):
+    check_contract(made(name, task), *batch)
+    check_contract(made(name, task, start_at_copy=False), *batch)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3)])
+def test_answers_have_the_shape_of_the_reference_for_any_batch(name, shape, task, batch):
+    model = made(name, task)
+    rows = torch.arange(torch.Size(shape).numel()).reshape(shape)
+    reference, transform, action = (tensor[rows] for tensor in batch[:3])
+    output = model(reference, transform, action)
+    assert output.shape == (*shape, 6, 3)
+    assert output.dtype == torch.float64
+    for row in rows.flatten().tolist():
+        alone = model(*(tensor[row : row + 1] for tensor in batch[:3]))[0]
+        torch.testing.assert_close(output[rows == row][0], alone)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_gradients_reach_every_parameter(name, task, batch):
+    model = made(name, task, start_at_copy=False)
+    (model(*batch[:3]) - batch.target).square().mean().backward()
+    for parameter_name, parameter in model.named_parameters():
+        assert parameter.grad is not None, parameter_name
+        # A key's bias moves all logits of a query alike, which a softmax does not see.
+        assert parameter.grad.abs().max() > 1e-9 or (name.startswith("classical") and parameter_name == "key.bias")
+
+
+@pytest.mark.parametrize("name", WITH_OUTPUT_MAP)
+def test_with_its_output_map_at_zero_a_model_returns_the_reference(name, task, batch):
+    random = made(name, task, start_at_copy=False)
+    assert (random(*batch[:3]) - batch.reference).abs().max() > 1e-3
+    assert torch.equal(made(name, task)(*batch[:3]), batch.reference)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_same_seed_same_weights(name, task):
+    def weights(seed):
+        model = build(name, task, stream(seed, "init"), start_at_copy=False)
+        return torch.cat([torch.zeros(1), *(parameter.detach().flatten() for parameter in model.parameters())])
+
+    before = torch.get_rng_state()
+    assert torch.equal(weights(0), weights(0))
+    assert torch.equal(weights(0), weights(1)) == (name not in LEARNERS)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_model_can_overfit_eight_pairs(name, task):
+    """Of one action: the smallest could not learn more by heart. A gate stays between its inputs."""
+    model = made(name, task)
+    batch = task.draw("train", 400, stream(0, "eight"), torch.float64)
+    chosen = batch.action[:, 0].bool().nonzero().flatten()[:8]
+    reference, transform, action, target = (tensor[chosen] for tensor in batch)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    losses = []
+    for _ in range(400):
+        optimiser.zero_grad()
+        loss = (model(reference, transform, action) - target).square().mean()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < (0.3 if name == "interpolate" else 1e-3) * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "heads", "count"),
+    [
+        ("tpr", 4, 4 * (5 * 5 + 5 * 5 + 3 * 3 + 2)),
+        ("tpr", 8, 8 * (5 * 5 + 5 * 5 + 3 * 3 + 2)),
+        ("classical", 4, 60 * (20 + 1) + 2 * 60 * (17 + 1) + 15 * (60 + 1)),
+        ("classical-roles", 4, 52 * (13 + 1) + 2 * 52 * (13 + 1) + 3 * (52 + 1)),
+        ("resnet", None, 128 * (35 + 1) + 15 * (128 + 1)),
+        ("linear", None, 15 * (35 + 1)),
+        ("interpolate", None, 15 * (35 + 1)),
+        ("oracle", None, 0),
+        ("linear-floor", None, 0),
+    ],
+)
+def test_parameters_are_counted(name, heads, count):
+    options = {} if heads is None else {"num_heads": heads}
+    assert parameter_count(build(name, dsprites_composition(), stream(0, "a"), options=options)) == count
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (contestants.WrongShape, r"forward: expected the shape of the reference, \[64, 6, 3\], got \[64, 3\]"),
+        (contestants.Nothing, "forward: expected a tensor, got NoneType"),
+        (contestants.Raises, "forward: raised KeyError: 'colour'"),
+        (contestants.WrongDtype, "forward: expected the dtype of the reference, torch.float32, got torch.float64"),
+        (contestants.NotFinite, "forward: expected finite numbers"),
+        (contestants.Detached, "forward: the output does not depend on any parameter"),
+        (contestants.NoParameters, "parameters: expected at least one"),
+        (contestants.Frozen, "parameters: expected at least one"),
+        (contestants.BadGradient, "backward: expected finite gradients, got others for the parameter 'weight'"),
+        (contestants.Backwardless, "backward: .*modified by an inplace operation"),
+        (contestants.EditsInputs, "forward: expected inputs to be left as they are, but transform was changed"),
+        (contestants.StaysInTraining, "eval: expected evaluation mode everywhere"),
+        (contestants.Random, "eval: expected the same output for the same inputs"),
+        (contestants.MixesRows, "eval: expected an output that depends on its own row only"),
+        (contestants.Uncopyable, "model: expected one that can be copied: RuntimeError: only one of me"),
+        (lambda: lambda *inputs: inputs[0], "model: expected a torch.nn.Module, got function"),
+    ],
+)
+def test_what_a_model_breaks_is_named(model, message, task, as_users_run_it):
+    batch = task.draw("train", 64, stream(0, "batch"))
+    before = torch.get_rng_state()
+    with pytest.raises(ContractError, match=message):
+        check_contract(model(), *batch)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_check_leaves_the_model_as_it_was(task, batch):
+    model = contestants.Normed().double().eval()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    check_contract(model, *batch)
+    assert not model.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, before[name])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("no_such_package.models:Mine", "model: cannot import 'no_such_package.models': ModuleNotFoundError"),
+        (f"{PLAIN}:Missing", "model: expected a class or function 'Missing'"),
+        (f"{PLAIN}:not_callable", "model: expected a class or function 'not_callable' .* got 3"),
+        (f"{PLAIN}:", "model: expected a path like 'package.module:Class'"),
+        (":Swap", "model: expected a path like 'package.module:Class'"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_refused(path, message):
+    with pytest.raises(ContractError, match=message):
+        from_path(path)
