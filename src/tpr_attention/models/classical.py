@@ -1,12 +1,10 @@
 """Multi-head attention over the reference and the transform as two tokens."""
 
 import torch
-from einops import rearrange
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
-from tpr_attention.functional.signature import expect_positive
 from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
+from tpr_attention.models.softmax import SoftmaxAttention
 
 __all__ = ["Classical"]
 
@@ -21,34 +19,20 @@ class Classical(CopyAndUpdate):
     """
 
     def __init__(
-        self,
-        num_actions: int,
-        num_roles: int,
-        filler_dim: int,
-        num_heads: int = 4,
-        head_dim: int | None = None,
+        self, num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 4, head_dim: int | None = None
     ) -> None:
         super().__init__(num_actions, num_roles, filler_dim)
         size = num_roles * filler_dim
-        head_dim = size if head_dim is None else head_dim
-        expect_positive(num_heads=num_heads, head_dim=head_dim)
-        self.num_heads = num_heads
-        self.query = nn.Linear(num_actions + size, num_heads * head_dim)
-        self.key = nn.Linear(size + 2, num_heads * head_dim)
-        self.value = nn.Linear(size + 2, num_heads * head_dim)
-        self.output = nn.Linear(num_heads * head_dim, size)
+        self.attention = SoftmaxAttention(
+            num_actions + size, size + 2, size, num_heads, size if head_dim is None else head_dim
+        )
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         objects = torch.stack([reference, transform], -3).flatten(-2)
         ids = torch.eye(2).to(objects).expand(*objects.shape[:-1], 2)
-        tokens = torch.cat([objects, ids], -1)
-        query = self.query(torch.cat([action, reference.flatten(-2)], -1))
-        read = F.scaled_dot_product_attention(
-            rearrange(query, "... (h d) -> ... h 1 d", h=self.num_heads),
-            rearrange(self.key(tokens), "... t (h d) -> ... h t d", h=self.num_heads),
-            rearrange(self.value(tokens), "... t (h d) -> ... h t d", h=self.num_heads),
-        )
-        return self.as_objects(self.output(rearrange(read, "... h 1 d -> ... (h d)")))
+        asking = torch.cat([action, reference.flatten(-2)], -1)
+        answer = self.attention(asking.unsqueeze(-2), torch.cat([objects, ids], -1))
+        return self.as_objects(answer.squeeze(-2))
 
     def output_map(self) -> tuple[Tensor, ...]:
-        return self.output.weight, self.output.bias
+        return self.attention.output.weight, self.attention.output.bias

@@ -1,13 +1,11 @@
 """Multi-head attention over the role-filler bindings of both objects as tokens."""
 
 import torch
-from einops import rearrange
 from jaxtyping import Float
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
-from tpr_attention.functional.signature import expect_positive
 from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
+from tpr_attention.models.softmax import SoftmaxAttention
 
 __all__ = ["ClassicalRoles"]
 
@@ -23,38 +21,22 @@ class ClassicalRoles(CopyAndUpdate):
     """
 
     def __init__(
-        self,
-        num_actions: int,
-        num_roles: int,
-        filler_dim: int,
-        num_heads: int = 4,
-        head_dim: int | None = None,
+        self, num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 4, head_dim: int | None = None
     ) -> None:
         super().__init__(num_actions, num_roles, filler_dim)
-        size = filler_dim + 2 * num_roles
-        head_dim = size if head_dim is None else head_dim
-        expect_positive(num_heads=num_heads, head_dim=head_dim)
-        self.num_heads = num_heads
-        self.query = nn.Linear(num_actions + num_roles + filler_dim, num_heads * head_dim)
-        self.key = nn.Linear(size, num_heads * head_dim)
-        self.value = nn.Linear(size, num_heads * head_dim)
-        self.output = nn.Linear(num_heads * head_dim, filler_dim)
+        asking_size, token_size = num_actions + filler_dim + num_roles, filler_dim + 2 * num_roles
+        self.attention = SoftmaxAttention(
+            asking_size, token_size, filler_dim, num_heads, token_size if head_dim is None else head_dim
+        )
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         tokens = _with_names(torch.cat([reference, transform], -2))
-        asking = _with_names(reference)
-        query = self.query(torch.cat([action.unsqueeze(-2).expand(*asking.shape[:-1], -1), asking], -1))
-        read = F.scaled_dot_product_attention(
-            *(
-                rearrange(projected, "... t (h d) -> ... h t d", h=self.num_heads)
-                for projected in (query, self.key(tokens), self.value(tokens))
-            )
-        )
-        update: Tensor = self.output(rearrange(read, "... h t d -> ... t (h d)"))
+        actions = action.unsqueeze(-2).expand(*reference.shape[:-1], -1)
+        update: Tensor = self.attention(torch.cat([actions, _with_names(reference)], -1), tokens)
         return update
 
     def output_map(self) -> tuple[Tensor, ...]:
-        return self.output.weight, self.output.bias
+        return self.attention.output.weight, self.attention.output.bias
 
 
 def _with_names(tokens: Float[Tensor, "*batch t f"]) -> Float[Tensor, "*batch t f_and_t"]:
