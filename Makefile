@@ -41,6 +41,7 @@ docs: .venv/.installed-docs
 	@echo "docs/_build/html/index.html"
 
 benchmark: setup
+	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/attention.py
 
 clean:

@@ -35,9 +35,11 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_output_stderr = "warn"
+nb_render_markdown_format = "myst"  # tables that cells make
 
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
+autodoc_preserve_defaults = True
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 python_maximum_signature_line_length = 88
@@ -54,22 +56,30 @@ def visit_math(translator, node):
 
 
 EQUATION = re.compile(r"\s{2,}(\((?:sec\.|App\.|Algorithm|inverts).*\))$")
+SEVERAL = re.compile(r"= .*, {4}\S")
 
 
 def set_equations_apart(app, what, name, obj, options, lines):
-    """Turn the equation of a docstring, known by the section at its right margin, into a block of its own."""
+    """Turn the equations of a docstring into blocks of their own.
+
+    They are known by the section at the right margin, or by a wide space between two of them.
+    """
     paragraphs = "\n".join(lines).split("\n\n")
     for i, paragraph in enumerate(paragraphs):
-        if EQUATION.search(paragraph):
+        if EQUATION.search(paragraph) or SEVERAL.search(paragraph):
             paragraphs[i] = ".. code-block:: text\n\n" + re.sub("(?m)^", "    ", EQUATION.sub(r"    \1", paragraph))
     lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
+PUBLIC = ("functional", "nn", "data", "data.sprites", "models")
+
+
 def check_api_is_complete(app, env):
-    """Every public name, and nothing else, is in the reference."""
+    """Every public name, and nothing else, is in the reference; members of classes are not counted."""
     entries = env.domaindata["py"]["objects"].items()
-    documented = {name for name, entry in entries if entry.objtype in ("function", "class") and not entry.aliased}
-    modules = map(importlib.import_module, ("tpr_attention.functional", "tpr_attention.nn"))
+    kinds = ("function", "class", "exception", "data", "type")
+    documented = {name for name, entry in entries if entry.objtype in kinds and not entry.aliased}
+    modules = [importlib.import_module(f"tpr_attention.{name}") for name in PUBLIC]
     public = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
     if documented != public:
         raise ValueError(f"api.md: expected exactly the public names, differs in {sorted(documented ^ public)}")

@@ -29,8 +29,8 @@ def run(code, folder):
 
 def test_the_example_of_the_readme_runs(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 1
-    result = run(blocks[0], tmp_path)
+    assert len(blocks) == 2
+    result = run("\n".join(blocks), tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout == "torch.Size([2, 4, 100, 100])\n"
 

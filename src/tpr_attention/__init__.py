@@ -5,8 +5,10 @@ objects by role and filler, extracts a property, maps it and binds it to a new r
 
 - `tpr_attention.functional`: the algebra, as pure functions on tensors.
 - `tpr_attention.nn`: the layers `TPRAttention` and `ActionTPRAttention`.
+- `tpr_attention.data`: the composition task, from factors of variation to batches of objects.
+- `tpr_attention.models`: the models that are compared on it.
 
-Importing this package imports neither of them, and not torch.
+Importing this package imports none of them, and not torch.
 """
 
 __all__ = ["__version__"]

@@ -69,6 +69,8 @@ def test_a_table_of_ones_own():
     factors = grid.table(torch.tensor([[1, 2, 0, 1], [0, 0, 1, 1]]))
     assert factors.value("size").tolist() == [0.3, 0.1]
     assert factors.has("kind", "ring").tolist() == [True, False]
+    assert factors.row(0) == {"kind": "ring", "size": 0.3, "x": -1.0, "y": 1.0}
+    assert repr(factors) == "Factors(2 rows of kind, size, x, y)"
     assert factors[1:].classes.tolist() == [[0, 0, 1, 1]]
 
 

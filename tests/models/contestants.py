@@ -136,6 +136,25 @@ class MixesRows(Bad):
         return output - output.mean(0)
 
 
+class MixesRowsOfTheUpdate(Swap):
+    """At the copy it looks sound: its update is zero."""
+
+    def __init__(self):
+        super().__init__(5, 6, 3)
+        self.start_at_copy()
+
+    def update(self, reference, transform, action):
+        return super().update(reference, transform.mean(0, keepdim=True).expand_as(transform), action)
+
+
+class Broadcasts(Swap):
+    def __init__(self):
+        super().__init__(5, 6, 3)
+
+    def update(self, reference, transform, action):
+        return super().update(reference, transform, action).sum()
+
+
 class Uncopyable(Bad):
     def __deepcopy__(self, memo):
         raise RuntimeError("only one of me")

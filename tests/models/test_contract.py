@@ -133,15 +133,17 @@ def test_parameters_are_counted(name, heads, count):
         (contestants.StaysInTraining, "eval: expected evaluation mode everywhere"),
         (contestants.Random, "eval: expected the same output for the same inputs"),
         (contestants.MixesRows, "eval: expected an output that depends on its own row only"),
+        (contestants.MixesRowsOfTheUpdate, "eval: expected an output that depends on its own row only"),
+        (contestants.Broadcasts, r"forward: raised ValueError: update: expected the reference's shape \[64, 6, 3\]"),
         (contestants.Uncopyable, "model: expected one that can be copied: RuntimeError: only one of me"),
         (lambda: lambda *inputs: inputs[0], "model: expected a torch.nn.Module, got function"),
     ],
 )
 def test_what_a_model_breaks_is_named(model, message, task, as_users_run_it):
-    batch = task.draw("train", 64, stream(0, "batch"))
+    candidate, batch = model(), task.draw("train", 64, stream(0, "batch"))
     before = torch.get_rng_state()
     with pytest.raises(ContractError, match=message):
-        check_contract(model(), *batch)
+        check_contract(candidate, *batch)
     assert torch.equal(torch.get_rng_state(), before)
 
 

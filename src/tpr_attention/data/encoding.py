@@ -62,7 +62,9 @@ class Encoding:
 
     def encode(self, factors: Factors, dtype: torch.dtype = torch.float32) -> Float[Tensor, "n r f"]:
         """One object for each row."""
-        return self.bind(self.stacked[self.numbers(factors)].to(dtype))
+        numbers = self.numbers(factors)
+        fillers = self.stacked.to(dtype).index_select(0, numbers.flatten())
+        return self.bind(fillers.reshape(*numbers.shape, self.filler_dim))
 
     def bind(self, fillers: Float[Tensor, "n j f"]) -> Float[Tensor, "n r f"]:
         """The objects that have these fillers in their roles."""

@@ -150,6 +150,18 @@ class Factors:
     def __len__(self) -> int:
         return len(self.columns[self.grid.names[0]])
 
+    def __repr__(self) -> str:
+        return f"Factors({len(self)} rows of {', '.join(self.grid.names)})"
+
+    def row(self, number: int) -> dict[str, str | float]:
+        """One object in words: labels where classes have them, values elsewhere.
+
+        >>> dsprites().rows(torch.tensor([0])).row(0)["shape"]
+        'square'
+        """
+        found = {column.name: int(self.columns[column.name][number]) for column in self.grid.columns}
+        return {column.name: (column.labels or column.values)[found[column.name]] for column in self.grid.columns}
+
     def __getitem__(self, rows: slice | Tensor) -> "Factors":
         return Factors(self.grid, {name: self.columns[name][rows] for name in self.grid.names})
 

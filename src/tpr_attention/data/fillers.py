@@ -90,6 +90,7 @@ INTERACTIONS: dict[str, Callable[[Mapping[str, FillerTable], Callable[[tuple[int
     "scale_pos": scale_pos,
     "shape_col": shape_col,
 }
+"""Each adds a role whose filler depends on two factors."""
 
 
 def _values(grid: Grid, name: str) -> Float[Tensor, "k"]:

@@ -56,6 +56,7 @@ class Pairs:
 
     @cached_property
     def target(self) -> Factors:
+        """What each pair makes."""
         return substitute(self.reference, self.transform, self.action)
 
 

@@ -28,6 +28,7 @@ SPLITS: dict[str, Split] = {
     "square_pos": lambda factors: factors.has("shape", "square") & (factors.value("position_x") > 0),
     "square_red": lambda factors: factors.has("shape", "square") & factors.has("colour", "red"),
 }
+"""The paper's: numerical factors, one of each kind, categorical factors."""
 
 MOST_COMBINATIONS = 2**24
 

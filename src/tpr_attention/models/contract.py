@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tpr_attention.models.copy_and_update import CopyAndUpdate
+
 __all__ = ["ContractError", "Task", "check_contract", "from_path"]
 
 
@@ -73,6 +75,12 @@ def check_contract(
     with torch.random.fork_rng(devices=[]):
         _check_training(model.train(), (reference, transform, action), target)
         _check_evaluation(model.eval(), (reference, transform, action))
+        if isinstance(model, CopyAndUpdate):  # at the copy, an update of zero hides what is wrong with it
+            with torch.no_grad():
+                for parameter in model.output_map():
+                    parameter.normal_()
+            _check_training(model.train(), (reference, transform, action), target)
+            _check_evaluation(model.eval(), (reference, transform, action))
 
 
 def _check_training(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor], target: Tensor) -> None:

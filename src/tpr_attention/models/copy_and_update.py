@@ -31,7 +31,12 @@ class CopyAndUpdate(nn.Module, ABC):
         expect("reference", reference, "*batch r f", sizes)
         expect("transform", transform, "*batch r f", sizes)
         expect("action", action, "*batch a", sizes)
-        return reference + self.update(reference, transform, action)
+        update = self.update(reference, transform, action)
+        if update.shape != reference.shape:
+            raise ValueError(
+                f"update: expected the reference's shape {list(reference.shape)}, got {list(update.shape)}"
+            )
+        return reference + update
 
     @abstractmethod
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:

@@ -1,4 +1,4 @@
-"""The best answer that there is: the floor of every model."""
+"""The best answer that training allows."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,9 @@ __all__ = ["Oracle"]
 
 class Oracle(CopyAndUpdate):
     """Knows the task; what training does not tell and neither input carries it guesses as well as possible.
+
+    Its loss is the floor of every model, on average over what is guessed: for a single draw of a random tensor, another
+    guess may happen to be nearer.
 
     Args:
         answer: The task's own answer to a reference, a transform and an action.
