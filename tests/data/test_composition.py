@@ -48,6 +48,9 @@ def test_the_mixing_tensor_has_a_stream_of_its_own():
     assert torch.equal(fillers(seed=1), fillers(seed=1))
     assert torch.equal(fillers(seed=1), fillers(seed=1, position_range=(0.0, 2.0)))
     assert not torch.equal(fillers(seed=1), fillers(seed=2))
+    uniform = MIXINGS["uniform"]((100_000,), stream(0, "a"))
+    assert -1 <= uniform.min() < -0.999
+    assert 0.999 < uniform.max() <= 1
     assert fillers(mixing="uniform").abs().max() <= 1
     for draw in MIXINGS.values():
         assert draw((100_000,), stream(0, "a")).mean().abs() < 0.02  # the guess of what is unknown is zero
@@ -59,7 +62,7 @@ def test_the_mixing_tensor_has_a_stream_of_its_own():
 def test_the_answer_is_the_target_wherever_it_can_be_known(split, interaction, condition):
     task = dsprites_composition(split, interaction)
     batch = task.draw(condition, 1000, stream(0, "a"), torch.float64)
-    error = (task.answer(*batch[:3]) - batch.target).square().sum((-1, -2))
+    error = (task.best_answer(*batch[:3]) - batch.target).square().sum((-1, -2))
     if (split, interaction, condition) == ("square_red", "shape_col", "ood_composition"):
         unknown = task.encoding.tables[-1].fillers[0]  # square and red: nobody has seen it
         torch.testing.assert_close(error, unknown.square().sum().expand(1000))
@@ -84,8 +87,12 @@ def test_fields_reach_the_task():
     task = dsprites_composition("square_red", "shape_col", interaction_action=True, target_of_tests=True)
     assert task.num_actions == 6
     assert task.grid.actions["shape_col"] == ("shape", "colour")
-    assert task.pairing.conditions["ood_transform"].target is True
-    assert SPLITS["square_red"](task.pairing.draw("ood_transform", 500, stream(0, "a")).target).all()
+    for test in ("ood_reference", "ood_transform"):
+        assert SPLITS["square_red"](task.pairing.draw(test, 500, stream(0, "a")).target).all()
+    turned = dsprites_composition(azimuth=0.0)
+    scales = turned.encoding.encode(turned.grid.combinations(("scale",)))[:, 1]
+    assert scales[:, 2].abs().max() == 0
+    assert scales[:, 1].abs().max() == 1
     assert dsprites_composition(require_change=True).pairing.count(
         "train", "shape"
     ) < dsprites_composition().pairing.count("train", "shape")
@@ -95,11 +102,34 @@ def test_fields_reach_the_task():
     )
 
 
+def test_the_answer_is_right_for_other_role_vectors(generator):
+    roles = torch.linalg.qr(torch.randn(7, 7, generator=generator).double())[0][:6]
+    task = dsprites_composition("square_red", "scale_pos", roles=roles)
+    batch = task.draw("ood_composition", 100, generator, torch.float64)
+    torch.testing.assert_close(task.best_answer(*batch[:3]), batch.target)
+
+
+@pytest.mark.parametrize(
+    ("split", "fields", "message"),
+    [
+        (
+            lambda f: f.has("shape", "square") & (f.value("orientation") < 0.3),
+            {},
+            "0 and 39 of the column 'orientation'",
+        ),
+        ("scale_pos", {"scale_angles": [0.0] * 6}, "0 and 3 of the column 'scale'"),
+    ],
+)
+def test_a_held_out_object_that_looks_like_one_in_training_is_refused(split, fields, message):
+    with pytest.raises(ValueError, match=f"split: it tells classes {message} apart, which have the same fillers"):
+        dsprites_composition(split, **fields)
+
+
 def test_a_task_on_a_world_of_ones_own(generator):
     grid = small_grid()
     task = Composition(small_encoding(grid, generator), Pairing(HeldOut(grid, large_discs)))
     batch = task.draw("ood_composition", 64, generator, torch.float64)
-    torch.testing.assert_close(task.answer(*batch[:3]), batch.target)
+    torch.testing.assert_close(task.best_answer(*batch[:3]), batch.target)
     assert batch.to("meta").reference.is_meta
     with pytest.raises(ValueError, match="pairing: expected pairs of the encoding's grid"):
         Composition(small_encoding(grid, generator), dsprites_composition().pairing)
@@ -111,11 +141,14 @@ def test_a_task_on_a_world_of_ones_own(generator):
         ({"split": "square_rd"}, "split: expected one of .*did you mean 'square_red'"),
         ({"interaction": "shape_color"}, "interaction: .*did you mean 'shape_col'"),
         ({"interaction": "shape_col", "mixing": "cauchy"}, "mixing: expected one of"),
+        ({"mixing": "cauchy"}, "mixing: expected one of"),
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"target_of_tests": "yes"}, "target_of_tests: expected None, False or True"),
         ({"interaction": "shape_col", "seed": -1}, "seed: expected a whole number"),
         ({"position_range": (1.0, -1.0)}, "position_range"),
         ({"position_range": (-2.0, -1.0), "split": "square_pos"}, "leaves no pairs for the condition 'ood_reference'"),
     ],
 )
-def test_bad_fields_are_refused(fields, message):
+def test_bad_fields_are_refused(fields, message, as_users_run_it):
     with pytest.raises(ValueError, match=message):
         dsprites_composition(**fields)

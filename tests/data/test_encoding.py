@@ -126,6 +126,28 @@ def test_an_answer_that_is_not_finite_is_wrong_and_cannot_be_decoded():
         encoding.decode(objects)
 
 
+def test_a_neighbouring_filler_is_wrong():
+    """Positions are 0.065 apart."""
+    encoding = dsprites_composition().encoding
+    factors = encoding.grid.combinations(("position_x",))
+    shares = encoding.accuracy(encoding.encode(factors[:-1]), factors[1:])
+    assert shares == {"shape": 1.0, "scale": 1.0, "orientation": 1.0, "position": 0.0, "colour": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e, f: e.accuracy(e.encode(f)[:0], f[:0]), "objects: expected one for each of the factors, got 0 for 0"),
+        (lambda e, f: e.accuracy(e.encode(f)[:1], f), "objects: expected one for each of the factors, got 1 for 4"),
+        (lambda e, f: e.decode(torch.ones(2, 7, 3)), "objects: expected .* r=5"),
+    ],
+)
+def test_objects_that_do_not_fit_are_refused(call, message, as_users_run_it):
+    encoding = dsprites_composition().encoding
+    with pytest.raises(ValueError, match=message):
+        call(encoding, encoding.grid.rows(torch.arange(4)))
+
+
 def test_blocks_do_not_change_what_is_nearest(monkeypatch, generator):
     encoding = dsprites_composition().encoding
     objects = torch.randn(50, 5, 3, generator=generator)
@@ -145,10 +167,12 @@ def with_table(encoding, **changes):
         (lambda e: with_table(e, role="size"), "tables: .* different names"),
         (lambda e: with_table(e, fillers=torch.ones(3, 3)), r"tables: expected fillers \[2, 3\] for the role 'kind'"),
         (lambda e: with_table(e, fillers=torch.full((2, 3), torch.nan)), "tables: expected finite fillers"),
-        (lambda e: with_table(e, guess=torch.zeros(2)), r"tables: expected a guess \[3\]"),
+        (lambda e: with_table(e, guess=torch.zeros(2)), r"tables: expected a finite guess \[3\]"),
         (lambda e: with_table(e, columns=("colour",)), "column: expected one of"),
         (lambda e: Encoding(e.grid, e.tables, torch.eye(2)), r"roles: expected \[3, r\], got \[2, 2\]"),
         (lambda e: Encoding(e.grid, e.tables, torch.ones(3, 3)), "roles: expected orthonormal rows"),
+        (lambda e: with_table(e, columns=("kind", "kind"), fillers=torch.ones(4, 3)), "tables: .*different columns"),
+        (lambda e: Encoding(e.grid, e.tables, 1.01 * torch.eye(3)), "roles: expected orthonormal rows"),
         (lambda e: Encoding(e.grid, e.tables, 2 * torch.eye(3)), "roles: expected orthonormal rows"),
         (lambda e: e.encode(dsprites().rows(torch.arange(2))), "factors: expected factors of the encoding's grid"),
         (lambda e: Encoding(e.grid, e.tables[:2]).decode(torch.ones(1, 2, 3)), "none does on .*'x', 'y'"),

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpr_attention.data import Column, Grid, dsprites, stream, substitute
+from tpr_attention.data import Column, Factors, Grid, dsprites, stream, substitute
 
 from .small import small_grid
 
@@ -81,11 +81,22 @@ def test_a_table_of_ones_own():
         (lambda: Column("a", (0.0, float("nan"))), "values: expected one or more finite"),
         (lambda: Column("a", (0.0, 1.0), ("p",)), "labels: expected 2 different ones"),
         (lambda: Column("a", (0.0, 1.0), ("p", "p")), "labels: expected 2 different ones"),
+        (lambda: Column("a", (0.0, 1.0), ("p", "p", "q")), "labels: expected 2 different ones"),
         (lambda: Grid((), {}), "columns: expected one or more"),
         (lambda: Grid((Column("a", (0.0,)), Column("a", (1.0,))), {"a": ("a",)}), "columns: .* different names"),
         (lambda: Grid((Column("a", (0.0,)),), {}), "actions: expected at least one"),
-        (lambda: Grid((Column("a", (0.0,)),), {"a": ("b",)}), r"actions: expected columns of \['a'\] for 'a'"),
-        (lambda: Grid((Column("a", (0.0,)),), {"a": ()}), "actions: expected columns"),
+        (
+            lambda: Grid((Column("a", (0.0,)),), {"a": ("b",)}),
+            r"actions: expected a tuple of columns of \['a'\] for 'a'",
+        ),
+        (lambda: Grid((Column("a", (0.0,)),), {"a": ()}), "actions: expected a tuple of columns"),
+        (lambda: Grid((Column("a", (0.0,)),), {"a": ("a", "a")}), "actions: expected a tuple of columns"),
+        (lambda: small_grid().table(torch.tensor([[0, -1, 0, 0]])), "classes: expected numbers from 0"),
+        (lambda: Factors(small_grid(), {"kind": torch.zeros(2).int()}), "columns: expected .* got .'kind'"),
+        (
+            lambda: substitute(small_grid().all()[:1], small_grid().all()[:1], torch.tensor([-1])),
+            "action: expected numbers from 0 to 2",
+        ),
         (lambda: dsprites((1.0, 1.0)), "position_range: expected two growing numbers"),
         (lambda: dsprites().all().value("size"), "column: expected one of .* got 'size'"),
         (lambda: small_grid().all().has("kind", "box"), r"label: expected one of \['disc', 'ring'\]"),
@@ -107,6 +118,24 @@ def test_a_table_of_ones_own():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_classes_are_whole_numbers(as_users_run_it):
+    with pytest.raises(TypeError, match="classes: expected whole numbers"):
+        small_grid().table(torch.tensor([[0.0, torch.nan, 0.0, 0.0]]))
+
+
+def test_grids_are_equal_if_their_actions_are_in_the_same_order(as_users_run_it):
+    grid = small_grid()
+    assert grid == small_grid()
+    assert hash(grid) == hash(small_grid())
+    assert grid != Grid(grid.columns, dict(reversed(grid.actions.items())))
+    assert Grid(list(grid.columns), grid.actions) == grid
+
+
+def test_streams_differ_by_name_and_seed():
+    first = {(seed, name): stream(seed, name).initial_seed() for seed in range(100) for name in "abcdefgh"}
+    assert len(set(first.values())) == 800
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, True, "x", 0.5])

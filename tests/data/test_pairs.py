@@ -175,6 +175,43 @@ def test_a_condition_that_is_not_asked_for_may_be_empty():
     assert len(pairing.draw("ood_reference", 5, stream(0, "a"))) == 5
 
 
+def test_pairs_come_in_no_order():
+    """Rows next to each other have the same action as often as any two rows have."""
+    action = Pairing(HeldOut(dsprites(), SPLITS["square_red"])).draw("train", 50_000, stream(0, "a")).action
+    assert abs((action[1:] == action[:-1]).double().mean() - 0.2) < 0.01
+
+
+def test_an_action_on_many_columns_that_the_split_does_not_read():
+    columns = tuple(Column(f"f{k}", tuple(float(v) for v in range(10))) for k in range(20))
+    names = tuple(column.name for column in columns)
+    grid = Grid(columns, {"first": names[:1], "most": names[1:]})
+    held_out = HeldOut(grid, lambda f: (f.value("f0") > 4) & (f.value("f1") > 4))
+    assert len(Pairing(held_out).draw("ood_composition", 100, stream(0, "a"))) == 100
+    with pytest.raises(ValueError, match=r"split: expected at most .* combinations of .*'f19'"):
+        Pairing(held_out, require_change=True)
+
+
+def test_training_that_shows_what_is_held_out_is_refused():
+    for leak in (Condition(None, False, False), Condition(False, False, None), Condition(False, True, False)):
+        with pytest.raises(ValueError, match="conditions: expected nothing held out in the inputs and targets"):
+            Pairing(HeldOut(small_grid(), large_discs), conditions={"train": leak})
+
+
+@pytest.mark.parametrize(
+    ("count", "generator", "message"),
+    [
+        (-1, stream(0, "a"), "count: expected"),
+        (1.5, stream(0, "a"), "count: expected"),
+        (3, None, "generator: expected"),
+    ],
+)
+def test_bad_arguments_of_draw(count, generator, message, as_users_run_it):
+    pairing = Pairing(HeldOut(small_grid(), large_discs))
+    for draw in (pairing.draw, pairing.draw_each):
+        with pytest.raises((TypeError, ValueError), match=message):
+            draw("train", count, generator)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -64,6 +64,19 @@ def test_a_split_that_reads_nothing_holds_out_all_or_nothing():
     assert not held_out(small_grid().all()).any()
 
 
+def test_a_split_that_reads_a_column_only_sometimes(as_users_run_it):
+    """Too rare to be met by chance: twelve objects of two million."""
+
+    def rare(factors):
+        few = factors.has("shape", "heart") & (factors.column("orientation") == 7)
+        few &= (factors.column("position_x") == 3) & (factors.column("position_y") == 5)
+        return few & ~factors.has("colour", "red") if few.any() else few
+
+    held_out = HeldOut(dsprites(), rare)
+    assert held_out.names == ("shape", "orientation", "position_x", "position_y", "colour")
+    assert held_out.share * len(dsprites()) == pytest.approx(12)
+
+
 def uneven(factors):
     return torch.arange(len(factors)) % 2 == 0
 

@@ -136,6 +136,67 @@ class MixesRows(Bad):
         return output - output.mean(0)
 
 
+class Accumulates(Bad):
+    """Sound for the first row."""
+
+    def answer(self, output):
+        return output.cumsum(0)
+
+
+class _NoWayBack(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, output):
+        return output.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ValueError("no way back")
+
+
+class BackwardRaises(Bad):
+    def answer(self, output):
+        return _NoWayBack.apply(output)
+
+
+class Unused(Bad):
+    """Its output asks for gradients, but not for those of a parameter."""
+
+    def forward(self, reference, transform, action):
+        return reference.clone().requires_grad_()
+
+
+class InfiniteGradient(Bad):
+    def answer(self, output):
+        return output + (self.weight - 1).clamp(min=0).sqrt()
+
+
+class Sparse(nn.Module):
+    """A sound one whose gradient is sparse."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 18, sparse=True)
+
+    def forward(self, reference, transform, action):
+        return reference + self.table(action.argmax(-1)).reshape(reference.shape)
+
+
+class Needy(nn.Module):
+    def __init__(self, num_roles, depth):
+        super().__init__()
+
+
+class Refuses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        raise OSError("no disk")
+
+
+class Outer:
+    class Inner(Plain):
+        pass
+
+
 class MixesRowsOfTheUpdate(Swap):
     """At the copy it looks sound: its update is zero."""
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tpr_attention.data import dsprites_composition, stream
-from tpr_attention.models import TPR, ContractError, build, check_contract, parameter_count
+from tpr_attention.models import TPR, ContractError, ResNet, build, check_contract, parameter_count
 
 from . import contestants
 
@@ -31,13 +31,42 @@ def test_a_class_without_the_copy_joins_too(task):
 
 
 @pytest.mark.parametrize("heads", [1, 4, 8, 16])
-@pytest.mark.parametrize(("name", "step"), [("classical-matched", None), ("resnet-matched", 51)])
-def test_matched_widths_come_nearest_to_the_paper_s_model(name, step, heads, task):
-    wanted = parameter_count(build("tpr", task, stream(0, "a"), options={"num_heads": heads}))
-    found = parameter_count(build(name, task, stream(0, "a"), options={"num_heads": heads}))
-    step = step or heads * (21 + 18 + 18 + 15)  # what one more unit of width costs
-    assert abs(found - wanted) <= step / 2 or found < wanted + step  # or the width is one already
-    assert found <= wanted + step
+@pytest.mark.parametrize(
+    ("name", "wide", "field"),
+    [
+        ("classical-matched", "classical", "head_dim"),
+        ("classical-roles-matched", "classical-roles", "head_dim"),
+        ("resnet-matched", "resnet", "width"),
+    ],
+)
+def test_matched_widths_come_nearest_to_the_paper_s_model(name, wide, field, heads, task):
+    def count(name, **options):
+        return parameter_count(build(name, task, stream(0, "a"), options=options))
+
+    wanted, found = count("tpr", num_heads=heads), count(name, num_heads=heads)
+    more = {} if wide == "resnet" else {"num_heads": heads}
+    assert abs(found - wanted) == min(abs(count(wide, **{field: width}, **more) - wanted) for width in range(1, 40))
+
+
+def test_a_class_inside_a_class(task):
+    assert isinstance(build(f"{PLAIN}:Outer.Inner", task, stream(0, "a")), contestants.Plain)
+
+
+def test_a_name_and_a_generator_are_needed(task, as_users_run_it):
+    with pytest.raises(TypeError, match="expected a name and a"):
+        build(TPR, task, stream(0, "a"))
+    with pytest.raises(TypeError, match="expected a name and a"):
+        build("tpr", task, None)
+
+
+def test_defaults_are_those_of_the_paper_s_main_figure(task):
+    assert build("tpr", task, stream(0, "a")).attention.num_heads == 4
+    assert build("classical", task, stream(0, "a")).attention.num_heads == 4
+
+
+def test_a_random_start_has_roles_of_unit_length(task):
+    model = build("tpr", task, stream(0, "a"), options={"num_heads": 200}, start_at_copy=False)
+    assert model.attention.role_map.square().sum(-1).mean().item() == pytest.approx(1, rel=0.1)
 
 
 def test_ids_can_be_fixed(task):
@@ -57,6 +86,11 @@ def test_ids_can_be_fixed(task):
         ("classical", {"head_dim": 0}, ValueError, "head_dim: expected at least 1"),
         ("classical-roles", {"num_heads": -1}, ValueError, "num_heads: expected at least 1"),
         ("resnet", {"width": 0}, ValueError, "width: expected at least 1"),
+        (f"{PLAIN}:Needy", {}, ContractError, "Needy' cannot be made: TypeError: .*'depth'"),
+        (f"{PLAIN}:Refuses", {}, ContractError, "Refuses' cannot be made: OSError: no disk"),
+        ("tpr_attention.models:CopyAndUpdate", {}, ContractError, "cannot be made: TypeError: .*abstract"),
+        ("builtins:type", {}, ContractError, "cannot tell what 'builtins:type' takes"),
+        (f"{PLAIN}:Plain", {"num_roles": 3}, ValueError, "options of .*: expected one of"),
         (f"{PLAIN}:number", {}, ContractError, "to make a torch.nn.Module, got int"),
     ],
 )
@@ -70,9 +104,11 @@ def test_bad_names_and_options_are_refused(name, options, error, message, task):
     [
         ((torch.ones(2, 5, 3), torch.ones(2, 5, 3), torch.ones(2, 4)), "action: .* a=5"),
         ((torch.ones(2, 5, 3), torch.ones(1, 5, 3), torch.ones(2, 5)), r"transform: .* batch=\[2\]"),
+        ((torch.ones(2, 5, 3).double(), torch.ones(2, 5, 3), torch.ones(2, 5)), "reference: expected torch.float32"),
         ((torch.ones(2, 6, 3), torch.ones(2, 6, 3), torch.ones(2, 5)), "reference: .* r=5"),
     ],
 )
-def test_nothing_broadcasts(inputs, message, as_users_run_it):
-    with pytest.raises(ValueError, match=message):
-        TPR(5, 5, 3)(*inputs)
+@pytest.mark.parametrize("model", [TPR, ResNet])
+def test_nothing_broadcasts(inputs, message, model, as_users_run_it):
+    with pytest.raises((TypeError, ValueError), match=message):
+        model(5, 5, 3)(*inputs)

@@ -81,7 +81,8 @@ def test_same_seed_same_weights(name, task):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_model_can_overfit_eight_pairs(name, task):
-    """Of one action: the smallest could not learn more by heart. A gate stays between its inputs."""
+    """Of one action: the smallest could not learn more by heart. A gate stays between its inputs, and heads that are
+    one number wide find it hard to tell ten tokens apart."""
     model = made(name, task)
     batch = task.draw("train", 400, stream(0, "eight"), torch.float64)
     chosen = batch.action[:, 0].bool().nonzero().flatten()[:8]
@@ -94,7 +95,8 @@ def test_a_model_can_overfit_eight_pairs(name, task):
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
-    assert losses[-1] < (0.3 if name == "interpolate" else 1e-3) * losses[0]
+    left = {"interpolate": 0.3, "classical-roles-matched": 0.02}.get(name, 1e-3)
+    assert losses[-1] < left * losses[0]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +135,10 @@ def test_parameters_are_counted(name, heads, count):
         (contestants.StaysInTraining, "eval: expected evaluation mode everywhere"),
         (contestants.Random, "eval: expected the same output for the same inputs"),
         (contestants.MixesRows, "eval: expected an output that depends on its own row only"),
+        (contestants.Accumulates, "eval: expected an output that depends on its own row only"),
+        (contestants.BackwardRaises, "backward: no way back"),
+        (contestants.Unused, "backward: the loss reaches no parameter"),
+        (contestants.InfiniteGradient, "backward: expected finite gradients"),
         (contestants.MixesRowsOfTheUpdate, "eval: expected an output that depends on its own row only"),
         (contestants.Broadcasts, r"forward: raised ValueError: update: expected the reference's shape \[64, 6, 3\]"),
         (contestants.Uncopyable, "model: expected one that can be copied: RuntimeError: only one of me"),
@@ -145,6 +151,31 @@ def test_what_a_model_breaks_is_named(model, message, task, as_users_run_it):
     with pytest.raises(ContractError, match=message):
         check_contract(candidate, *batch)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_batch_that_says_nothing_is_refused(task, batch, as_users_run_it):
+    model = made("resnet", task)
+    for bad in (
+        [tensor[:1] for tensor in batch],
+        [*batch[:3], batch.target[:1]],
+        [batch.reference * torch.nan, *batch[1:]],
+    ):
+        with pytest.raises(ValueError, match="batch: expected at least two pairs"):
+            check_contract(model, *bad)
+
+
+def test_the_check_sees_through_no_grad_and_leaves_the_batch_alone(task, as_users_run_it):
+    batch = task.draw("train", 8, stream(0, "a"))
+    before = batch.transform.clone()
+    with torch.no_grad():
+        check_contract(build("resnet", task, stream(0, "init")), *batch)
+    with pytest.raises(ContractError, match="transform was changed"):
+        check_contract(contestants.EditsInputs(), *batch)
+    assert torch.equal(batch.transform, before)
+
+
+def test_sparse_gradients_are_gradients(task, as_users_run_it):
+    check_contract(contestants.Sparse(), *task.draw("train", 8, stream(0, "a")))
 
 
 def test_the_check_leaves_the_model_as_it_was(task, batch):

@@ -56,6 +56,15 @@ def test_floors_of_the_numerical_interaction(split, known):
         assert loss == pytest.approx(expected, rel=0.06, abs=1e-20)
 
 
+def test_before_it_is_fitted_it_has_no_answer(generator):
+    batch = dsprites_composition().draw("train", 10, generator)
+    model = LinearFloor(5, 5, 3)
+    assert model(*batch[:3]).isnan().all()
+    for bad in ([], [tuple(tensor[:0] for tensor in batch)], [(batch.reference * torch.nan, *batch[1:])]):
+        with pytest.raises(ValueError, match="batches: expected at least one pair, and finite numbers"):
+            model.fit(bad)
+
+
 @pytest.mark.parametrize("split", ["scale_pos", "square_pos", "square_red"])
 def test_without_interaction_the_floor_is_zero(split):
     task = dsprites_composition(split)

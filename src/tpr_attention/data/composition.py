@@ -43,6 +43,7 @@ class Composition:
     def __init__(self, encoding: Encoding, pairing: Pairing) -> None:
         if encoding.grid != pairing.grid:
             raise ValueError("pairing: expected pairs of the encoding's grid")
+        _expect_no_double(encoding, pairing.held_out)
         self.encoding, self.pairing, self.grid = encoding, pairing, encoding.grid
         self.num_actions, self.num_roles, self.filler_dim = (
             len(self.grid.actions),
@@ -64,7 +65,7 @@ class Composition:
         )
 
     @torch.no_grad()
-    def answer(
+    def best_answer(
         self, reference: Float[Tensor, "n r f"], transform: Float[Tensor, "n r f"], action: Float[Tensor, "n a"]
     ) -> Float[Tensor, "n r f"]:
         """The best answer for who knows the task and what training shows, and nothing else.
@@ -73,7 +74,7 @@ class Composition:
         carries: they are guessed.
         """
         first, second = self.encoding.decode(reference), self.encoding.decode(transform)
-        target = self.encoding.numbers(substitute(first, second, action.argmax(-1)))
+        target = self.encoding.numbers(substitute(first, second, action.argmax(-1).cpu()))
         carried = (target == self.encoding.numbers(first)) | (target == self.encoding.numbers(second))
         known = self.shown[target] | carried
         fillers = torch.where(known[..., None], self.encoding.stacked[target], self.guesses[target])
@@ -81,7 +82,7 @@ class Composition:
 
     @cached_property
     def shown(self) -> Bool[Tensor, "k"]:
-        """Which rows of the encoding's tables follow a law or are in some object of training."""
+        """Which rows of the encoding's tables follow a law or are in some object that is not held out."""
         held_out, shown = self.pairing.held_out, []
         for table in self.encoding.tables:
             rest = [name for name in held_out.names if name not in table.columns]
@@ -98,6 +99,27 @@ class Composition:
                 for table in self.encoding.tables
             ]
         )
+
+
+def _expect_no_double(encoding: Encoding, held_out: HeldOut) -> None:
+    """Check that no held-out object looks like one that is not: that would be a leak into training."""
+    grid = encoding.grid
+    for name in held_out.names:
+        column = grid.columns[grid.index(name)]
+        count = len(column.values)
+        same = torch.ones(count, count, dtype=torch.bool)
+        for table in encoding.tables:
+            if name in table.columns:
+                sizes = [grid.sizes[grid.index(other)] for other in table.columns]
+                by_class = table.fillers.double().reshape(*sizes, -1).movedim(table.columns.index(name), 0).flatten(1)
+                same &= torch.cdist(by_class, by_class, p=torch.inf) < 1e-9
+        held = held_out.table.movedim(held_out.names.index(name), 0).flatten(1)
+        for first, second in same.triu(1).nonzero().tolist():
+            if not torch.equal(held[first], held[second]):
+                raise ValueError(
+                    f"split: it tells classes {first} and {second} of the column {name!r} apart, which have the same "
+                    "fillers, so that what it holds out would be in training all the same"
+                )
 
 
 def dsprites_composition(
@@ -135,18 +157,21 @@ def dsprites_composition(
     >>> batch.reference.shape, batch.action.shape
     (torch.Size([16, 6, 3]), torch.Size([16, 5]))
     """
+    if target_of_tests not in (None, False, True):
+        raise ValueError(f"target_of_tests: expected None, False or True, got {target_of_tests!r}")
+    draw, generator = choose("mixing", mixing, MIXINGS), stream(seed, "mixing")
     grid = dsprites(position_range)
     tables = dsprites_fillers(grid, scale_angles=scale_angles, azimuth=azimuth)
     if interaction is not None:
-        draw, generator = choose("mixing", mixing, MIXINGS), stream(seed, "mixing")
         interact = choose("interaction", interaction, INTERACTIONS)
         table = interact({table.role: table for table in tables}, lambda shape: draw(shape, generator))
         tables += (table,)
         if interaction_action:
             grid = replace(grid, actions={**grid.actions, table.role: table.columns})
-    conditions = dict(CONDITIONS)
-    for test in ("ood_reference", "ood_transform"):
-        conditions[test] = replace(conditions[test], target=target_of_tests)
+    conditions = {
+        name: replace(condition, target=target_of_tests) if condition.target is None else condition
+        for name, condition in CONDITIONS.items()
+    }
     held_out = HeldOut(grid, choose("split", split, SPLITS) if isinstance(split, str) else split)
     pairing = Pairing(held_out, conditions=conditions, require_change=require_change, balance_actions=balance_actions)
     return Composition(Encoding(grid, tables, roles), pairing)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tpr_attention.data.factors import Factors, Grid
+from tpr_attention.functional.signature import expect
 
 __all__ = ["Encoding", "FillerTable"]
 
@@ -99,15 +100,16 @@ class Encoding:
 
     @torch.no_grad()
     def decode(self, objects: Float[Tensor, "n r f"]) -> Factors:
-        """The factors whose fillers are nearest to those of the objects, which may be predictions.
+        """The factors whose fillers are nearest to those of the objects, which may be predictions, on any device.
 
         A column is read from the role that depends on it and on the fewest others.
         """
         if not objects.isfinite().all():
             raise ValueError("objects: expected finite numbers")
         columns: dict[str, Tensor] = {}
+        found = self._found(objects)
         for role in dict.fromkeys(self.readers.values()):
-            names, nearest = self.tables[role].columns, self._nearest(objects, role)
+            names, nearest = self.tables[role].columns, self._nearest(found, role)
             for name in reversed(names):
                 size = self.grid.sizes[self.grid.index(name)]
                 if self.readers[name] == role:
@@ -133,20 +135,24 @@ class Encoding:
         Equal fillers count as one: the first and the last orientation of dSprites are the same angle. An object that is
         not finite is wrong.
         """
-        finite = objects.isfinite().all(-1).all(-1)
-        truth = self.numbers(factors)
+        if not len(objects) == len(factors) > 0:
+            raise ValueError(f"objects: expected one for each of the factors, got {len(objects)} for {len(factors)}")
+        finite = objects.isfinite().all(-1).all(-1).cpu()
+        found, truth = self._found(objects.nan_to_num()), self.numbers(factors)
         shares = {}
         for role, table in enumerate(self.tables):
-            fillers = table.fillers.double()
-            found = fillers[self._nearest(objects.nan_to_num(), role)]
-            right = (found - self.stacked[truth[:, role]]).abs().amax(-1) < 1e-9
+            nearest = table.fillers.double()[self._nearest(found, role)]
+            right = (nearest - self.stacked[truth[:, role]]).abs().amax(-1) < 1e-9
             shares[table.role] = (right & finite).double().mean().item()
         return shares
 
-    def _nearest(self, objects: Float[Tensor, "n r f"], role: int) -> Int[Tensor, "n"]:
+    def _found(self, objects: Float[Tensor, "n r f"]) -> Float[Tensor, "n j f"]:
+        expect("objects", objects, "n r f", {"r": self.num_roles, "f": self.filler_dim})
+        return self.unbind(objects.detach().cpu().double())
+
+    def _nearest(self, found: Float[Tensor, "n j f"], role: int) -> Int[Tensor, "n"]:
         fillers = self.tables[role].fillers.double()
-        found = self.unbind(objects)[:, role].double()
-        parts = torch.split(found, max(1, MOST_DISTANCES // len(fillers)))
+        parts = torch.split(found[:, role], max(1, MOST_DISTANCES // len(fillers)))
         # |x - f|^2 / 2 without the part that is the same for all fillers
         half_squares = fillers.square().sum(-1) / 2
         return torch.cat([torch.addmm(half_squares, part, fillers.T, alpha=-1).argmin(-1) for part in parts])
@@ -161,10 +167,12 @@ def _faults(grid: Grid, tables: tuple[FillerTable, ...]) -> Iterator[str]:
     if not tables or len({table.role for table in tables}) != len(tables):
         yield f"expected one or more roles with different names, got {[table.role for table in tables]}"
     for table in tables:
+        if len(set(table.columns)) != len(table.columns):
+            yield f"expected different columns for the role {table.role!r}, got {list(table.columns)}"
         rows, width = prod(grid.sizes[grid.index(name)] for name in table.columns), tables[0].fillers.shape[-1]
         if table.fillers.shape != (rows, width):
             yield f"expected fillers [{rows}, {width}] for the role {table.role!r}, got {list(table.fillers.shape)}"
         if not table.fillers.isfinite().all():
             yield f"expected finite fillers for the role {table.role!r}"
-        if table.guess is not None and table.guess.shape != (width,):
-            yield f"expected a guess [{width}] for the role {table.role!r}, got {list(table.guess.shape)}"
+        if table.guess is not None and not (table.guess.shape == (width,) and table.guess.isfinite().all()):
+            yield f"expected a finite guess [{width}] for the role {table.role!r}, got {list(table.guess.shape)}"

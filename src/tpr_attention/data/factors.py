@@ -29,15 +29,17 @@ class Column:
         object.__setattr__(self, "labels", tuple(self.labels))
         if not self.values or not all(map(isfinite, self.values)):
             raise ValueError(f"values: expected one or more finite numbers for the column {self.name!r}")
-        if self.labels and len(set(self.labels)) != len(self.values):
+        if self.labels and not len(self.labels) == len(set(self.labels)) == len(self.values):
             raise ValueError(
                 f"labels: expected {len(self.values)} different ones for the column {self.name!r}, got {self.labels}"
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """The Cartesian product of its columns, and the actions: each replaces one or more columns.
+
+    Actions are known by their order, so grids are equal only if that is.
 
     >>> grid = dsprites()
     >>> grid.sizes, len(grid)
@@ -50,13 +52,26 @@ class Grid:
     actions: Mapping[str, tuple[str, ...]]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
         if not self.columns or len(set(self.names)) != len(self.names):
             raise ValueError(f"columns: expected one or more with different names, got {list(self.names)}")
         if not self.actions:
             raise ValueError("actions: expected at least one")
         for action, names in self.actions.items():
-            if not isinstance(names, tuple) or not names or not set(names) <= set(self.names):
-                raise ValueError(f"actions: expected columns of {list(self.names)} for {action!r}, got {names!r}")
+            if not isinstance(names, tuple) or not names or len({*names} & {*self.names}) != len(names):
+                raise ValueError(
+                    f"actions: expected a tuple of columns of {list(self.names)} for {action!r}, got {names!r}"
+                )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grid) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        return self.columns, tuple(self.actions.items())
 
     def __len__(self) -> int:
         return prod(self.sizes)
@@ -125,6 +140,8 @@ class Grid:
     def table(self, classes: Int[Tensor, "n columns"]) -> "Factors":
         """The objects with these class indices, one row an object."""
         sizes = torch.tensor(self.sizes)
+        if classes.is_floating_point():
+            raise TypeError(f"classes: expected whole numbers, got {classes.dtype}")
         if classes.ndim != 2 or classes.shape[1] != len(sizes):
             raise ValueError(
                 f"classes: expected [n, {len(sizes)}], a column for each of {list(self.names)}, "
@@ -146,6 +163,10 @@ class Factors:
 
     grid: Grid
     columns: Mapping[str, Int[Tensor, "n"]]
+
+    def __post_init__(self) -> None:
+        if set(self.columns) != set(self.grid.names):
+            raise ValueError(f"columns: expected {list(self.grid.names)}, got {list(self.columns)}")
 
     def __len__(self) -> int:
         return len(self.columns[self.grid.names[0]])
@@ -204,7 +225,9 @@ def substitute(reference: Factors, transform: Factors, action: Int[Tensor, "n"])
     grid = reference.grid
     if transform.grid != grid:
         raise ValueError("transform: expected factors of the reference's grid")
-    acted = dict(zip(grid.names, grid.acts_on.T[:, action], strict=True))
+    if len(action) and not (int(action.min()) >= 0 and int(action.max()) < len(grid.actions)):
+        raise ValueError(f"action: expected numbers from 0 to {len(grid.actions) - 1}, one for each of the actions")
+    acted = dict(zip(grid.names, grid.acts_on.T[:, action.long()], strict=True))
     return Factors(
         grid,
         {name: torch.where(acted[name], transform.columns[name], reference.columns[name]) for name in grid.names},

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -89,10 +90,13 @@ class Pairing:
     ) -> None:
         self.balance_actions = balance_actions
         self.grid, self.held_out, self.conditions = held_out.grid, held_out, dict(conditions)
-        self._chains = {
-            name: {action: _Chain(held_out, action, condition, require_change) for action in self.grid.actions}
-            for name, condition in self.conditions.items()
+        if self.conditions.get("train", CONDITIONS["train"]) != CONDITIONS["train"]:
+            raise ValueError("conditions: expected nothing held out in the inputs and targets of 'train'")
+        chains = {
+            condition: {action: _Chain(held_out, action, condition, require_change) for action in self.grid.actions}
+            for condition in set(self.conditions.values())
         }
+        self._chains = {name: chains[condition] for name, condition in self.conditions.items()}
         for name in self.conditions:
             if not self.actions(name):
                 raise ValueError(
@@ -110,6 +114,7 @@ class Pairing:
 
     def draw(self, condition: str, count: int, generator: torch.Generator) -> Pairs:
         """This many pairs, independent of each other."""
+        _expect_draw(count, generator)
         allowed = self.actions(condition)
         pairs = [1 if self.balance_actions else self.count(condition, action) for action in allowed]
         limits = torch.tensor([sum(pairs[: k + 1]) / sum(pairs) for k in range(len(pairs))], dtype=torch.float64)
@@ -120,6 +125,7 @@ class Pairing:
 
     def draw_each(self, condition: str, count: int, generator: torch.Generator) -> Pairs:
         """This many pairs for each action that the condition allows, action after action."""
+        _expect_draw(count, generator)
         return self._each(condition, [count] * len(self.actions(condition)), generator)
 
     def _each(self, condition: str, counts: list[int], generator: torch.Generator) -> Pairs:
@@ -139,22 +145,23 @@ class Pairing:
 class _Chain:
     """The pairs of one condition for one action, over what the action replaces and the rest that the split reads.
 
-    a1, a2 are rows and r1, r2 columns of the matrix of what is held out. Columns of the grid that are neither acted on
-    nor read are free.
+    a1, a2 are rows and r1, r2 columns of the matrix of what is held out. All columns of the grid that do not matter for
+    it are free.
     """
 
     def __init__(self, held_out: HeldOut, action: str, condition: Condition, require_change: bool) -> None:
-        self.grid = held_out.grid
-        self.acted = self.grid.actions[action]
-        self.rest = tuple(name for name in held_out.names if name not in self.acted)
+        self.grid, self.require_change = held_out.grid, require_change
+        replaced = self.grid.actions[action]
+        self.acted = tuple(name for name in replaced if require_change or name in held_out.names)
+        self.rest = tuple(name for name in held_out.names if name not in replaced)
         self.free = tuple(name for name in self.grid.names if name not in (*self.acted, *self.rest))
-        held = held_out.matrix(self.acted, self.rest)
-        if held.numel() > MOST_CELLS:
+        cells = prod(self.grid.sizes[self.grid.index(name)] for name in (*self.acted, *self.rest))
+        if cells > MOST_CELLS:
             raise ValueError(
                 f"split: expected at most {MOST_CELLS} combinations of {[*self.acted, *self.rest]}, which it reads or "
-                f"the action {action!r} replaces, got {held.numel()}"
+                f"the action {action!r} replaces, got {cells}"
             )
-        self.require_change = require_change
+        held = held_out.matrix(self.acted, self.rest)
         self.as_reference = _where(held, condition.reference)
         self.as_transform = _where(held, condition.transform)
         self.as_target = _where(held, condition.target)
@@ -164,42 +171,72 @@ class _Chain:
     @property
     def references(self) -> Int[Tensor, "acted rest"]:
         """How many a1 there are for each target (a2, r1)."""
-        return self.as_reference.sum(0) - self.as_reference.int() * self.require_change
+        return self.as_reference.sum(0, dtype=torch.int32) - self.as_reference.int() * self.require_change
+
+    @property
+    def transforms(self) -> Int[Tensor, "acted"]:
+        """How many r2 there are for each a2."""
+        return self.as_transform.sum(1, dtype=torch.int32)
 
     @property
     def weights(self) -> Int[Tensor, "acted rest"]:
         """How many pairs have each target (a2, r1): a choice of a1 and a choice of r2."""
-        return self.as_target * self.references * self.as_transform.sum(1, keepdim=True)
+        return self.as_target * self.references.long() * self.transforms[:, None]
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The columns of references and transforms, uniform over the pairs."""
-        cumulative, references, first, second = self._tables
-        below = _below(cumulative[-1].expand(count), generator)
-        target = torch.searchsorted(cumulative, below, right=True)
+        tables = self._tables
+        below = _below(tables.cumulative[-1].expand(count), generator)
+        target = torch.searchsorted(tables.cumulative, below, right=True)
         a2, r1 = target // self.as_target.shape[1], target % self.as_target.shape[1]
-        k = _below(references[a2, r1], generator)
+        k = _below(tables.references[a2, r1], generator)
         if self.require_change:  # step over a2, which is one of those for r1 if it may be a reference
-            rank = self.as_reference.cumsum(0)[a2, r1] - 1
-            k = k + (self.as_reference[a2, r1] & (k >= rank))
-        a1 = first[k, r1]
-        r2 = second[a2, _below(self.as_transform.sum(1)[a2], generator)]
+            k = k + (self.as_reference[a2, r1] & (k >= tables.ranks[a2, r1]))
+        a1 = tables.first[k, r1]
+        r2 = tables.second[a2, _below(tables.transforms[a2], generator)]
         return self._columns(a1, r1, generator), self._columns(a2, r2, generator)
 
     @cached_property
-    def _tables(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        first = self.as_reference.int().argsort(dim=0, descending=True, stable=True)
-        second = self.as_transform.int().argsort(dim=1, descending=True, stable=True)
-        return self.weights.flatten().cumsum(0), self.references, first, second
+    def _tables(self) -> "_Tables":
+        acted, rest = (self.grid.combinations(names).columns for names in (self.acted, self.rest))
+        return _Tables(
+            self.weights.flatten().cumsum(0),
+            self.references,
+            self.transforms,
+            self.as_reference.cumsum(0, dtype=torch.int32) - 1,
+            self.as_reference.byte().argsort(dim=0, descending=True, stable=True).int(),
+            self.as_transform.byte().argsort(dim=1, descending=True, stable=True).int(),
+            {name: acted[name] for name in self.acted},
+            {name: rest[name] for name in self.rest},
+        )
 
     def _columns(self, acted: Tensor, rest: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
-        columns: dict[str, Tensor] = {}
-        for names, numbers in ((self.acted, acted), (self.rest, rest)):
-            combinations = self.grid.combinations(names)
-            columns |= {name: combinations.columns[name][numbers] for name in names}
+        columns = {name: classes[acted] for name, classes in self._tables.acted.items()}
+        columns |= {name: classes[rest] for name, classes in self._tables.rest.items()}
         for name in self.free:
             size = self.grid.sizes[self.grid.index(name)]
             columns[name] = torch.randint(size, (len(acted),), generator=generator, dtype=torch.int32)
         return columns
+
+
+class _Tables(NamedTuple):
+    """What drawing looks up."""
+
+    cumulative: Int[Tensor, "cells"]
+    references: Int[Tensor, "acted rest"]
+    transforms: Int[Tensor, "acted"]
+    ranks: Int[Tensor, "acted rest"]  # which of the references with this r1 has this a1
+    first: Int[Tensor, "acted rest"]  # in each column, first the a1 that may be references
+    second: Int[Tensor, "acted rest"]  # in each row, first the r2 that may be transforms
+    acted: dict[str, Tensor]  # classes of the columns
+    rest: dict[str, Tensor]
+
+
+def _expect_draw(count: int, generator: torch.Generator) -> None:
+    if not isinstance(count, int) or count < 0:
+        raise ValueError(f"count: expected a whole number of at least 0, got {count!r}")
+    if not isinstance(generator, torch.Generator):
+        raise TypeError(f"generator: expected a torch.Generator, got {type(generator).__name__}")
 
 
 def _where(held: Bool[Tensor, "acted rest"], wanted: bool | None) -> Bool[Tensor, "acted rest"]:

@@ -40,18 +40,22 @@ class HeldOut:
     """
 
     def __init__(self, grid: Grid, split: Split) -> None:
-        probe = grid.sample(4096, torch.Generator().manual_seed(0))
-        watch = _Watch(probe.columns)
-        answer = _ask(split, Factors(grid, watch), len(probe))
         self.grid = grid
-        self.names = tuple(name for name in grid.names if name in watch.read)
-        sizes = [grid.sizes[grid.index(name)] for name in self.names]
-        if prod(sizes) > MOST_COMBINATIONS:
-            raise ValueError(
-                f"split: expected one that reads columns of at most {MOST_COMBINATIONS} combinations, "
-                f"got {prod(sizes)} of {list(self.names)}"
-            )
-        self.table = _ask(split, grid.combinations(self.names), prod(sizes)).reshape(sizes)
+        probe = grid.sample(4096, torch.Generator().manual_seed(0))
+        answer, read = _ask(split, probe, len(probe))
+        while True:
+            self.names = tuple(name for name in grid.names if name in read)
+            sizes = [grid.sizes[grid.index(name)] for name in self.names]
+            if prod(sizes) > MOST_COMBINATIONS:
+                raise ValueError(
+                    f"split: expected one that reads columns of at most {MOST_COMBINATIONS} combinations, "
+                    f"got {prod(sizes)} of {list(self.names)}"
+                )
+            table, also = _ask(split, grid.combinations(self.names), prod(sizes))
+            self.table = table.reshape(sizes)
+            if also <= read:
+                break
+            read |= also  # it reads another column only where the first ones have certain values
         if not torch.equal(self(probe), answer):
             raise ValueError("split: expected one that looks at each row by itself, the same way at each call")
 
@@ -88,9 +92,11 @@ class _Watch(UserDict[str, Tensor]):
         return self.data[name]
 
 
-def _ask(split: Split, factors: Factors, count: int) -> Bool[Tensor, "n"]:
-    answer = split(factors)
+def _ask(split: Split, factors: Factors, count: int) -> tuple[Bool[Tensor, "n"], set[str]]:
+    """What the split says, and which columns it read to say it."""
+    watch = _Watch(factors.columns)
+    answer = split(Factors(factors.grid, watch))
     if not isinstance(answer, Tensor) or answer.dtype != torch.bool or answer.shape != (count,):
         got = f"{answer.dtype} {list(answer.shape)}" if isinstance(answer, Tensor) else type(answer).__name__
         raise TypeError(f"split: expected a boolean for each of {count} rows, got {got}")
-    return answer
+    return answer, watch.read

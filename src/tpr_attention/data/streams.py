@@ -1,6 +1,7 @@
 """Named streams of random numbers, independent of each other and of torch's global state."""
 
 import hashlib
+import operator
 
 import torch
 
@@ -13,7 +14,11 @@ def stream(seed: int, name: str) -> torch.Generator:
     >>> torch.equal(torch.randn(3, generator=stream(0, "mixing")), torch.randn(3, generator=stream(0, "mixing")))
     True
     """
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= seed < 2**63:
+    try:
+        number = -1 if isinstance(seed, bool) else operator.index(seed)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**63:
         raise ValueError(f"seed: expected a whole number from 0 to 2**63 - 1, got {seed!r}")
-    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    digest = hashlib.sha256(f"{number}/{name}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little", signed=True))

@@ -10,7 +10,7 @@ from tpr_attention.models.classical_roles import ClassicalRoles
 from tpr_attention.models.contract import ContractError, Task, check_contract, from_path
 from tpr_attention.models.copy_and_update import CopyAndUpdate
 from tpr_attention.models.linear_floor import LinearFloor
-from tpr_attention.models.matched import classical_matched, parameter_count, resnet_matched
+from tpr_attention.models.matched import classical_matched, classical_roles_matched, parameter_count, resnet_matched
 from tpr_attention.models.montero import Interpolate, Linear
 from tpr_attention.models.oracle import Oracle
 from tpr_attention.models.resnet import ResNet
@@ -32,6 +32,7 @@ __all__ = [
     "build",
     "check_contract",
     "classical_matched",
+    "classical_roles_matched",
     "from_path",
     "parameter_count",
     "resnet_matched",

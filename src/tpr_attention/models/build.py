@@ -12,7 +12,7 @@ from tpr_attention.models.classical_roles import ClassicalRoles
 from tpr_attention.models.contract import ContractError, Task, from_path
 from tpr_attention.models.copy_and_update import CopyAndUpdate
 from tpr_attention.models.linear_floor import LinearFloor
-from tpr_attention.models.matched import classical_matched, resnet_matched
+from tpr_attention.models.matched import classical_matched, classical_roles_matched, resnet_matched
 from tpr_attention.models.montero import Interpolate, Linear
 from tpr_attention.models.oracle import Oracle
 from tpr_attention.models.resnet import ResNet
@@ -26,6 +26,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "resnet": ResNet,
     "classical-roles": ClassicalRoles,
     "classical-matched": classical_matched,
+    "classical-roles-matched": classical_roles_matched,
     "resnet-matched": resnet_matched,
     "linear": Linear,
     "interpolate": Interpolate,
@@ -35,7 +36,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
 """The only place where a model's name is read. What a constructor asks for and the task has, it is given."""
 
 SIZES = ("num_actions", "num_roles", "filler_dim")
-FROM_TASK = (*SIZES, "answer")
+FROM_TASK = (*SIZES, "best_answer")
 
 
 def build(
@@ -50,28 +51,42 @@ def build(
 
     Args:
         name: One of `MODELS`, or `package.module:Class` for a class of your own. Its constructor is given those of
-            `num_actions`, `num_roles`, `filler_dim` and `answer` that it asks for by name; with `**`, all sizes.
+            `num_actions`, `num_roles`, `filler_dim` and `best_answer` that it asks for by name; with `**`, all sizes.
         generator: Draws the seed of the initial parameters; torch's global state is neither used nor changed.
         options: Further arguments of the constructor.
         start_at_copy: Whether the output map starts at zero where a model has one (decision 0012).
     """
+    if not isinstance(name, str) or not isinstance(generator, torch.Generator):
+        raise TypeError(f"expected a name and a torch.Generator, got {name!r} and {type(generator).__name__}")
     make = from_path(name) if ":" in name else choose("model", name, MODELS)
     given = _arguments(name, make, task, options or {})
     seed = int(torch.randint(2**62, (), generator=generator))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = make(**given)
-    if not isinstance(model, nn.Module):
-        raise ContractError(f"model: expected {name!r} to make a torch.nn.Module, got {type(model).__name__}")
+        torch.default_generator.manual_seed(seed)
+        model = make(**given) if name in MODELS else _made(name, make, given)
     if start_at_copy and isinstance(model, CopyAndUpdate):
         model.start_at_copy()
+    return model
+
+
+def _made(name: str, make: Callable[..., nn.Module], given: dict[str, object]) -> nn.Module:
+    """Made by a user's class, which may do anything."""
+    try:
+        model = make(**given)
+    except Exception as error:
+        raise ContractError(f"model: {name!r} cannot be made: {type(error).__name__}: {error}") from error
+    if not isinstance(model, nn.Module):
+        raise ContractError(f"model: expected {name!r} to make a torch.nn.Module, got {type(model).__name__}")
     return model
 
 
 def _arguments(
     name: str, make: Callable[..., nn.Module], task: Task, options: Mapping[str, object]
 ) -> dict[str, object]:
-    parameters = inspect.signature(make).parameters
+    try:
+        parameters = inspect.signature(make).parameters
+    except (TypeError, ValueError) as error:
+        raise ContractError(f"model: cannot tell what {name!r} takes: {error}") from error
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     own = [name for name in parameters if name not in FROM_TASK]
     for option in options:

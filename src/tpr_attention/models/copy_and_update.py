@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.signature import Sizes, expect, expect_positive
+from tpr_attention.functional.precision import autocasts
+from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
 
 __all__ = ["Actions", "CopyAndUpdate", "Objects"]
 
@@ -31,6 +32,8 @@ class CopyAndUpdate(nn.Module, ABC):
         expect("reference", reference, "*batch r f", sizes)
         expect("transform", transform, "*batch r f", sizes)
         expect("action", action, "*batch a", sizes)
+        alike = {"parameters": next(self.parameters(), None), "reference": reference}
+        expect_alike({**alike, "transform": transform, "action": action}, dtypes=not autocasts(reference.device))
         update = self.update(reference, transform, action)
         if update.shape != reference.shape:
             raise ValueError(
@@ -41,6 +44,10 @@ class CopyAndUpdate(nn.Module, ABC):
     @abstractmethod
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         """What to add to the reference."""
+
+    def joined(self, reference: Objects, transform: Objects, action: Actions) -> Float[Tensor, "*batch x"]:
+        """All that a model is given, side by side."""
+        return torch.cat([reference.flatten(-2), transform.flatten(-2), action], -1)
 
     def as_objects(self, flat: Float[Tensor, "*batch rf"]) -> Objects:
         """Rows of numbers as objects."""

@@ -27,13 +27,17 @@ class LinearFloor(CopyAndUpdate):
     def __init__(self, num_actions: int, num_roles: int, filler_dim: int) -> None:
         super().__init__(num_actions, num_roles, filler_dim)
         size = num_roles * filler_dim
-        self.register_buffer("weight", torch.zeros(num_actions, 2 * size + 1, size))
+        self.register_buffer("weight", torch.full((num_actions, 2 * size + 1, size), torch.nan))
 
     @torch.no_grad()
     def fit(self, batches: Iterable[tuple[Tensor, Tensor, Tensor, Tensor]]) -> "LinearFloor":
-        """Fit to batches of (reference, transform, action, target), of which only moments are kept, in float64."""
-        moments = torch.zeros(*self.weight.shape[:2], self.weight.shape[1], dtype=torch.float64)
-        products = torch.zeros(self.weight.shape, dtype=torch.float64)
+        """Fit to batches of (reference, transform, action, target), of which only moments are kept, in float64.
+
+        Until then the answers are not numbers. An action that the batches do not have keeps the copy.
+        """
+        inputs_size, device = self.weight.shape[1], self.weight.device
+        moments = torch.zeros(self.num_actions, inputs_size, inputs_size, dtype=torch.float64, device=device)
+        products = torch.zeros(self.weight.shape, dtype=torch.float64, device=device)
         for reference, transform, action, target in batches:
             inputs = _inputs(reference.double(), transform.double())
             wanted = (target.double() - reference.double()).flatten(-2)
@@ -41,6 +45,8 @@ class LinearFloor(CopyAndUpdate):
                 chosen = action[:, a].bool()
                 moments[a] += inputs[chosen].mT @ inputs[chosen]
                 products[a] += inputs[chosen].mT @ wanted[chosen]
+        if not moments.any() or not moments.isfinite().all() or not products.isfinite().all():
+            raise ValueError("batches: expected at least one pair, and finite numbers")
         self.weight.copy_(torch.linalg.pinv(moments, hermitian=True, rtol=1e-10) @ products)
         return self
 

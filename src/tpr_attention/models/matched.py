@@ -6,10 +6,11 @@ from typing import TypeVar
 from torch import nn
 
 from tpr_attention.models.classical import Classical
+from tpr_attention.models.classical_roles import ClassicalRoles
 from tpr_attention.models.resnet import ResNet
 from tpr_attention.models.tpr import TPR
 
-__all__ = ["classical_matched", "parameter_count", "resnet_matched"]
+__all__ = ["classical_matched", "classical_roles_matched", "parameter_count", "resnet_matched"]
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -27,6 +28,14 @@ def classical_matched(num_actions: int, num_roles: int, filler_dim: int, num_hea
     """`Classical` with heads of the width that comes nearest to the parameters of `TPR` with as many heads."""
     return _nearest(
         lambda width: Classical(num_actions, num_roles, filler_dim, num_heads, head_dim=width),
+        parameter_count(TPR(num_actions, num_roles, filler_dim, num_heads)),
+    )
+
+
+def classical_roles_matched(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 4) -> ClassicalRoles:
+    """`ClassicalRoles` with heads of the width that comes nearest to the parameters of `TPR` with as many heads."""
+    return _nearest(
+        lambda width: ClassicalRoles(num_actions, num_roles, filler_dim, num_heads, head_dim=width),
         parameter_count(TPR(num_actions, num_roles, filler_dim, num_heads)),
     )
 

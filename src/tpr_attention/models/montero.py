@@ -1,7 +1,5 @@
 """The composition operations of Montero et al. (2022), "Lost in Latent Space"; their MLP is our `ResNet`."""
 
-import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
@@ -18,7 +16,7 @@ class Linear(CopyAndUpdate):
         self.output = nn.Linear(2 * size + num_actions, size)
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
-        return self.as_objects(self.output(_joined(reference, transform, action)))
+        return self.as_objects(self.output(self.joined(reference, transform, action)))
 
     def output_map(self) -> tuple[Tensor, ...]:
         return self.output.weight, self.output.bias
@@ -36,9 +34,5 @@ class Interpolate(CopyAndUpdate):
         self.gate = nn.Linear(2 * size + num_actions, size)
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
-        gate: Tensor = self.gate(_joined(reference, transform, action)).sigmoid()
+        gate: Tensor = self.gate(self.joined(reference, transform, action)).sigmoid()
         return self.as_objects(gate) * (transform - reference)
-
-
-def _joined(reference: Objects, transform: Objects, action: Actions) -> Float[Tensor, "*batch x"]:
-    return torch.cat([reference.flatten(-2), transform.flatten(-2), action], -1)

@@ -16,7 +16,7 @@ class Oracle(CopyAndUpdate):
     guess may happen to be nearer.
 
     Args:
-        answer: The task's own answer to a reference, a transform and an action.
+        best_answer: The task's own answer to a reference, a transform and an action.
     """
 
     needs_training = False
@@ -26,11 +26,11 @@ class Oracle(CopyAndUpdate):
         num_actions: int,
         num_roles: int,
         filler_dim: int,
-        answer: Callable[[Tensor, Tensor, Tensor], Tensor],
+        best_answer: Callable[[Tensor, Tensor, Tensor], Tensor],
     ) -> None:
         super().__init__(num_actions, num_roles, filler_dim)
-        self.answer = answer
+        self.best_answer = best_answer
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         rows = (tensor.reshape(-1, *tensor.shape[reference.ndim - 2 :]) for tensor in (reference, transform, action))
-        return self.answer(*rows).reshape(reference.shape) - reference
+        return self.best_answer(*rows).reshape(reference.shape) - reference

@@ -1,6 +1,5 @@
 """One residual layer on the reference, the transform and the action."""
 
-import torch
 from torch import Tensor, nn
 
 from tpr_attention.functional.signature import expect_positive
@@ -24,8 +23,8 @@ class ResNet(CopyAndUpdate):
         self.output = nn.Linear(width, size)
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
-        inputs = torch.cat([reference.flatten(-2), transform.flatten(-2), action], -1)
-        return self.as_objects(self.output(self.hidden(inputs).relu()))
+        hidden = self.hidden(self.joined(reference, transform, action)).relu()
+        return self.as_objects(self.output(hidden))
 
     def output_map(self) -> tuple[Tensor, ...]:
         return self.output.weight, self.output.bias

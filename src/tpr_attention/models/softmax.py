@@ -3,7 +3,6 @@
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from tpr_attention.functional.signature import expect_positive
 
@@ -30,6 +29,8 @@ class SoftmaxAttention(nn.Module):
             rearrange(projected, "... t (h d) -> ... h t d", h=self.num_heads)
             for projected in (self.query(asking), self.key(tokens), self.value(tokens))
         )
-        read = F.scaled_dot_product_attention(query, key, value)
+        # Written out: torch's own has no batching rule on the CPU, so that many models at once would run one by one.
+        weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+        read = weights @ value
         answer: Tensor = self.output(rearrange(read, "... h q d -> ... q (h d)"))
         return answer
