@@ -10,6 +10,7 @@ from . import contestants
 
 LEARNERS = [name for name in MODELS if name not in ("oracle", "linear-floor")]
 WITH_OUTPUT_MAP = [name for name in LEARNERS if name != "interpolate"]
+FOLDING = ["tpr", "classical", "classical-matched", "resnet", "resnet-matched"]
 PLAIN = contestants.__name__
 
 
@@ -46,6 +47,34 @@ def test_answers_have_the_shape_of_the_reference_for_any_batch(name, shape, task
     for row in rows.flatten().tolist():
         alone = model(*(tensor[row : row + 1] for tensor in batch[:3]))[0]
         torch.testing.assert_close(output[rows == row][0], alone)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_pairs_sorted_by_action_have_the_same_answers_and_gradients(name, task):
+    """Also many models at once, where a model folds."""
+    batch = task.encode(task.pairing.draw_each("train", 7, stream(0, "a")), torch.float64)
+    reference, transform = (tensor.reshape(5, 7, 6, 3) for tensor in (batch.reference, batch.transform))
+    models = [build(name, task, stream(k, "init"), start_at_copy=False).double() for k in range(3)]
+    wanted = [model(*batch[:3]) for model in models]
+    weight = torch.randn(wanted[0].shape, generator=stream(0, "w"), dtype=torch.float64)
+    for model, expected in zip(models, wanted, strict=True):
+        output = model.by_action(reference, transform).reshape(expected.shape)
+        torch.testing.assert_close(output, expected)
+        parameters = [tensor for key, tensor in model.named_parameters() if key != "attention.key.bias"]
+        for found, gradient in zip(
+            torch.autograd.grad((output * weight).sum(), parameters),
+            torch.autograd.grad((expected * weight).sum(), parameters, retain_graph=True),
+            strict=True,
+        ):
+            torch.testing.assert_close(found, gradient)
+    assert models[0].folds == (name in FOLDING)
+    if models[0].folds:
+        for parameter, stacked in torch.func.stack_module_state(models)[0].items():
+            owner, _, last = parameter.rpartition(".")
+            delattr(models[0].get_submodule(owner), last)
+            setattr(models[0].get_submodule(owner), last, stacked)
+        together = models[0].by_action(*(tensor.expand(3, -1, -1, -1, -1) for tensor in (reference, transform)))
+        torch.testing.assert_close(together.reshape(3, *batch.reference.shape), torch.stack(wanted))
 
 
 @pytest.mark.parametrize("name", LEARNERS)

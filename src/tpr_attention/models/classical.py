@@ -1,9 +1,11 @@
 """Multi-head attention over the reference and the transform as two tokens."""
 
 import torch
+from einops import einsum, rearrange
+from jaxtyping import Float
 from torch import Tensor
 
-from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
+from tpr_attention.models.copy_and_update import Actions, ByAction, CopyAndUpdate, Objects
 from tpr_attention.models.softmax import SoftmaxAttention
 
 __all__ = ["Classical"]
@@ -34,5 +36,43 @@ class Classical(CopyAndUpdate):
         answer = self.attention(asking.unsqueeze(-2), torch.cat([objects, ids], -1))
         return self.as_objects(answer.squeeze(-2))
 
+    def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
+        """Between two tokens a softmax is a sigmoid, and linear maps that follow each other are one."""
+        size, layer = self.num_roles * self.filler_dim, self.attention
+        query, key, value = (
+            rearrange(projection.weight, "... (h d) x -> ... h d x", h=layer.num_heads)
+            for projection in (layer.query, layer.key, layer.value)
+        )
+        query = query / query.shape[-2] ** 0.5
+        query_bias = rearrange(layer.query.bias, "... (h d) -> ... h d 1", h=layer.num_heads) / query.shape[-2] ** 0.5
+        value_bias = rearrange(layer.value.bias, "... (h d) -> ... h d", h=layer.num_heads)
+        output = rearrange(layer.output.weight, "... y (h d) -> ... h d y", h=layer.num_heads)
+        by_action, by_reference = query[..., : self.num_actions] + query_bias, query[..., self.num_actions :]
+        # What differs between the tokens: the objects, and the ids by (-1, 1).
+        key_ids, value_ids = (weight[..., size + 1] - weight[..., size] for weight in (key, value))
+        first, change = reference.flatten(-2), (transform - reference).flatten(-2)
+        asked = _of_rows(first, einsum(by_reference, key[..., :size], "... h d x, ... h d y -> ... x h y"))
+        asked = asked + einsum(by_action, key[..., :size], "... h d a, ... h d y -> ... a h y").unsqueeze(-3)
+        logits = (asked * change.unsqueeze(-2)).sum(-1)
+        logits = (
+            logits
+            + _of_rows(first, einsum(by_reference, key_ids, "... h d x, ... h d -> ... x h").unsqueeze(-1))[..., 0]
+        )
+        logits = logits + einsum(by_action, key_ids, "... h d a, ... h d -> ... a h").unsqueeze(-2)
+        told = einsum(value[..., :size], output, "... h d x, ... h d y -> ... x h y")
+        changes = (
+            _of_rows(change, told) + einsum(value_ids, output, "... h d, ... h d y -> ... h y")[..., None, None, :, :]
+        )
+        always = einsum(value[..., size] + value_bias, output, "... h d, ... h d y -> ... y") + layer.output.bias
+        update = (logits.sigmoid().unsqueeze(-1) * changes).sum(-2)
+        return self.as_objects(
+            update + _of_rows(first, told.sum(-2, keepdim=True))[..., 0, :] + always[..., None, None, :]
+        )
+
     def output_map(self) -> tuple[Tensor, ...]:
         return self.attention.output.weight, self.attention.output.bias
+
+
+def _of_rows(rows: Float[Tensor, "*n a m x"], maps: Float[Tensor, "*n x h y"]) -> Float[Tensor, "*n a m h y"]:
+    """Linear maps of all rows, one for each head, as one product for each model."""
+    return (rows.flatten(-3, -2) @ maps.flatten(-2)).reshape(*rows.shape[:-1], *maps.shape[-2:])

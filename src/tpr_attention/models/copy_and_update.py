@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from tpr_attention.functional.precision import autocasts
 from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_positive
 
-__all__ = ["Actions", "CopyAndUpdate", "Objects"]
+__all__ = ["Actions", "ByAction", "CopyAndUpdate", "Objects"]
 
 Objects = Float[Tensor, "*batch r f"]
 Actions = Float[Tensor, "*batch a"]
+ByAction = Float[Tensor, "*n a m r f"]
 
 
 class CopyAndUpdate(nn.Module, ABC):
@@ -52,6 +53,24 @@ class CopyAndUpdate(nn.Module, ABC):
     def as_objects(self, flat: Float[Tensor, "*batch rf"]) -> Objects:
         """Rows of numbers as objects."""
         return flat.reshape(*flat.shape[:-1], self.num_roles, self.filler_dim)
+
+    def by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
+        """The answers to m pairs of each action, action after action.
+
+        Equal to `forward`, but a model that overrides `update_by_action` computes what depends on the action alone once
+        for all pairs. Its parameters may then have leading axes, the same as the objects: many models at once.
+        """
+        return reference + self.update_by_action(reference, transform)
+
+    def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
+        """What to add to the references, for m pairs of each action."""
+        actions = torch.eye(self.num_actions).to(reference).unsqueeze(-2).expand(*reference.shape[:-2], -1)
+        return self.update(reference, transform, actions)
+
+    @property
+    def folds(self) -> bool:
+        """Whether `by_action` is cheaper than `forward`, and takes stacked parameters."""
+        return type(self).update_by_action is not CopyAndUpdate.update_by_action
 
     def output_map(self) -> tuple[Tensor, ...]:
         """The parameters that make the update zero when they are zero; none where there are no such parameters."""

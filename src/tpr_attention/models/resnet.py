@@ -1,9 +1,11 @@
 """One residual layer on the reference, the transform and the action."""
 
+import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.signature import expect_positive
-from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
+from tpr_attention.models.copy_and_update import Actions, ByAction, CopyAndUpdate, Objects
 
 __all__ = ["ResNet"]
 
@@ -26,5 +28,18 @@ class ResNet(CopyAndUpdate):
         hidden = self.hidden(self.joined(reference, transform, action)).relu()
         return self.as_objects(self.output(hidden))
 
+    def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
+        """The action only shifts the hidden units."""
+        objects = torch.cat([reference.flatten(-2), transform.flatten(-2)], -1)
+        of_objects, of_actions = torch.split(self.hidden.weight, [objects.shape[-1], self.num_actions], -1)
+        shift = of_actions.mT + self.hidden.bias.unsqueeze(-2)
+        hidden = _rows(objects, of_objects) + shift.unsqueeze(-2)
+        return self.as_objects(_rows(hidden.relu(), self.output.weight) + self.output.bias[..., None, None, :])
+
     def output_map(self) -> tuple[Tensor, ...]:
         return self.output.weight, self.output.bias
+
+
+def _rows(rows: Float[Tensor, "*n a m x"], weight: Float[Tensor, "*n y x"]) -> Float[Tensor, "*n a m y"]:
+    """A linear map of all rows, as one product for each model."""
+    return (rows.flatten(-3, -2) @ weight.mT).reshape(*rows.shape[:-1], -1)

@@ -1,9 +1,10 @@
 """Action-conditioned TPR-Attention over the reference and the transform (App. D)."""
 
 import torch
+from einops import einsum
 from torch import Tensor, nn
 
-from tpr_attention.models.copy_and_update import Actions, CopyAndUpdate, Objects
+from tpr_attention.models.copy_and_update import Actions, ByAction, CopyAndUpdate, Objects
 from tpr_attention.nn.action_attention import ActionTPRAttention
 
 __all__ = ["TPR"]
@@ -31,6 +32,14 @@ class TPR(CopyAndUpdate):
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         update: Tensor = self.attention(torch.stack([reference, transform], -3), action)
         return update
+
+    def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
+        """Linear for each action, so that all heads are one matrix."""
+        layer = self.attention
+        read = einsum(layer.id_query, layer.query_map, "... h t, ... h a r -> ... a t r h")
+        write = einsum(layer.filler_map, layer.role_map, "... h f g, ... h a s -> ... a h f s g")
+        matrix = einsum(read, write, "... a t r h, ... a h f s g -> ... a t r f s g").flatten(-2).flatten(-4, -2)
+        return self.as_objects(torch.cat([reference.flatten(-2), transform.flatten(-2)], -1) @ matrix)
 
     def output_map(self) -> tuple[Tensor, ...]:
         return (self.attention.role_map,)

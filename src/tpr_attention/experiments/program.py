@@ -1,0 +1,141 @@
+"""Models of one shape, stacked, and the step of Adam that they take together."""
+
+import math
+import os
+import shutil
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, stack_module_state, vmap
+
+from tpr_attention.data import Batch
+from tpr_attention.experiments.prepare import Prepared
+from tpr_attention.models import CopyAndUpdate
+
+__all__ = ["Program", "can_compile"]
+
+Weights = dict[str, Tensor]
+Losses = Float[Tensor, "n r"]
+
+FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # Adam's
+
+
+def can_compile() -> bool:
+    """Whether this machine has the C++ compiler that compiled steps need."""
+    return any(map(shutil.which, filter(None, (os.environ.get("CXX"), "g++", "clang++"))))
+
+
+class Program:
+    """The state of a group of runs in training; every tensor has a leading axis for the runs."""
+
+    def __init__(self, runs: Sequence[Prepared], *, compiled: bool) -> None:
+        self.steps = runs[0].spec.steps
+        self.model = runs[0].model
+        self.models = [run.model for run in runs]
+        stacked, buffers = stack_module_state(self.models)
+        self.trained = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
+        self.weights = {name: tensor.detach().clone() for name, tensor in stacked.items()}
+        self.fixed = {name: self.weights[name] for name in self.weights if name not in self.trained} | buffers
+        self.mean = {name: torch.zeros_like(self.weights[name]) for name in self.trained}
+        self.square = {name: torch.zeros_like(self.weights[name]) for name in self.trained}
+        self.pool = _stacked([run.pool for run in runs], 1)
+        self.evaluation = {
+            condition: _stacked([run.evaluation[condition] for run in runs], 0) for condition in runs[0].evaluation
+        }
+        self.rates = torch.tensor([run.spec.learning_rate for run in runs])
+        self.role_weights = torch.stack([run.role_weights for run in runs])
+        self.answer, self.step = _mapped(self.model), self._step
+        if isinstance(self.model, CopyAndUpdate) and self.model.folds and runs[0].spec.balance_actions:
+            self.answer = _folded(self.model)
+            self.step = torch.compile(self._step, fullgraph=True) if compiled else self._step
+
+    def advance(self, start: int, end: int) -> Losses:
+        """Take the steps after `start` up to `end`; the mean loss of each run and role on the way."""
+        self.model.train()
+        trained, batches = {name: self.weights[name] for name in self.trained}, len(self.pool.action)
+        total = torch.zeros_like(self.role_weights)
+        for number in range(start, end):
+            batch = Batch(*(tensor[number % batches] for tensor in self.pool))
+            rates = self.rates * (1 + math.cos(math.pi * number / self.steps)) / 2
+            corrections = torch.tensor([1 - FIRST ** (number + 1), 1 - SECOND ** (number + 1)])
+            total += self.step(trained, self.mean, self.square, batch, rates, corrections)
+        return total / (end - start)
+
+    def _step(
+        self, trained: Weights, mean: Weights, square: Weights, batch: Batch, rates: Tensor, corrections: Tensor
+    ) -> Losses:
+        def loss(trained: Weights) -> tuple[Tensor, Losses]:
+            losses = _losses(self.answer(trained | self.fixed, batch), batch.target)
+            return (losses * self.role_weights).sum(), losses
+
+        losses: Losses
+        gradients, (_, losses) = grad_and_value(loss, has_aux=True)(trained)
+        for name, gradient in gradients.items():
+            mean[name].lerp_(gradient, 1 - FIRST)
+            square[name].lerp_(gradient.square(), 1 - SECOND)
+            rate = rates.reshape(-1, *[1] * (gradient.ndim - 1))
+            change = mean[name] / corrections[0] / ((square[name] / corrections[1]).sqrt() + SMALL)
+            trained[name].sub_(rate * change)
+        return losses
+
+    @torch.no_grad()
+    def evaluate(self, condition: str) -> Losses:
+        """The losses of every run and role under a condition."""
+        self.model.eval()
+        batch = self.evaluation[condition]
+        if not self.trained:  # it may do what cannot be done for many runs at once
+            outputs = [model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)]
+            return _losses(torch.stack(outputs), batch.target)
+        return _losses(_mapped(self.model)(self.weights | self.fixed, batch), batch.target)
+
+    def unstacked(self) -> list[Weights]:
+        """The weights of each run."""
+        everything = self.weights | self.fixed
+        return [{name: tensor[k].clone() for name, tensor in everything.items()} for k in range(len(self.rates))]
+
+
+def _losses(output: Float[Tensor, "n b r f"], target: Float[Tensor, "n b r f"]) -> Losses:
+    return (output - target).square().mean((1, 3))
+
+
+def _mapped(model: nn.Module) -> Callable[[Weights, Batch], Tensor]:
+    """Any model, run by run."""
+
+    def one(weights: Weights, reference: Tensor, transform: Tensor, action: Tensor) -> Tensor:
+        output: Tensor = functional_call(model, weights, (reference, transform, action))
+        return output
+
+    together = vmap(one, randomness="different")
+
+    def answer(weights: Weights, batch: Batch) -> Tensor:
+        return together(weights, batch.reference, batch.transform, batch.action)
+
+    return answer
+
+
+class _ByAction(nn.Module):
+    def __init__(self, model: CopyAndUpdate) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, reference: Tensor, transform: Tensor) -> Tensor:
+        by_action = reference.shape[0], self.model.num_actions, -1, *reference.shape[-2:]
+        return self.model.by_action(reference.reshape(by_action), transform.reshape(by_action)).reshape(reference.shape)
+
+
+def _folded(model: CopyAndUpdate) -> Callable[[Weights, Batch], Tensor]:
+    """A model that is cheaper for pairs sorted by action, and takes stacked parameters itself."""
+    sorted_model = _ByAction(model)
+
+    def answer(weights: Weights, batch: Batch) -> Tensor:
+        prefixed = {f"model.{name}": tensor for name, tensor in weights.items()}
+        output: Tensor = functional_call(sorted_model, prefixed, (batch.reference, batch.transform))
+        return output
+
+    return answer
+
+
+def _stacked(batches: Sequence[Batch], axis: int) -> Batch:
+    return Batch(*(torch.stack(tensors, axis) for tensors in zip(*batches, strict=True)))

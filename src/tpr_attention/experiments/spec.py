@@ -1,0 +1,137 @@
+"""A run is a value: all that decides a training, and nothing else."""
+
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from math import isfinite
+
+__all__ = ["RunSpec", "SpecError"]
+
+Option = bool | int | float | str | None
+
+
+class SpecError(ValueError):
+    """A spec that cannot be run; the message begins with the key."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One training: a task, a model, and how it is trained.
+
+    Names of models, splits and interactions are checked when the run is prepared; here only what can be known without
+    them.
+
+    >>> spec = RunSpec(model="tpr", options={"num_heads": 8}, seed=3)
+    >>> RunSpec.from_json(spec.to_json()) == spec
+    True
+    >>> spec.digest
+    '2be33368b414'
+    """
+
+    # the model
+    model: str = "tpr"
+    options: Mapping[str, Option] = field(default_factory=dict)
+    start_at_copy: bool = True
+    # the task
+    split: str = "square_red"
+    interaction: str | None = None
+    mixing: str = "normal"
+    position_range: tuple[float, float] = (-1.0, 1.0)
+    scale_angles: tuple[float, ...] | None = None
+    azimuth: float = 0.7853981633974483
+    interaction_action: bool = False
+    target_of_tests: bool | None = None
+    require_change: bool = False
+    balance_actions: bool = True
+    # the training
+    seed: int = 0
+    steps: int = 10_000
+    batch: int = 250
+    train_pairs: int = 50_000
+    eval_pairs: int = 1_000
+    learning_rate: float = 0.01
+    loss_roles: str = "all"
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self))
+        for key in fields(self):
+            object.__setattr__(self, key.name, _converted(key.name, getattr(self, key.name), hints[key.name]))
+        for name in ("steps", "batch", "train_pairs", "eval_pairs"):
+            if getattr(self, name) < 1:
+                raise SpecError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        if not 0 <= self.seed < 2**63:
+            raise SpecError(f"seed: expected a whole number from 0 to 2**63 - 1, got {self.seed}")
+        if not self.learning_rate > 0:
+            raise SpecError(f"learning_rate: expected a number above 0, got {self.learning_rate}")
+        if self.loss_roles not in ("all", "factors"):
+            raise SpecError(f"loss_roles: expected 'all' or 'factors', got {self.loss_roles!r}")
+        if self.train_pairs < self.batch:
+            raise SpecError(f"train_pairs: expected at least a batch of {self.batch}, got {self.train_pairs}")
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def to_json(self) -> str:
+        """Every field, in one line, always written the same way."""
+        return json.dumps(asdict(self) | {"options": dict(self.options)}, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "RunSpec":
+        """The spec that `to_json` wrote."""
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise SpecError(f"spec: expected an object with keys, got {type(found).__name__}")
+        return cls.of(found)
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> "RunSpec":
+        """A spec from keys and values; keys that are left out have their defaults."""
+        known = [key.name for key in fields(cls)]
+        for key in values:
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise SpecError(f"{key}: no such key{hint}")
+        hints = typing.get_type_hints(cls)
+        converted: dict[str, typing.Any] = {key: _converted(key, value, hints[key]) for key, value in values.items()}
+        return cls(**converted)
+
+    @property
+    def digest(self) -> str:
+        """The run's name: twelve hexadecimal digits of the SHA-256 of its JSON."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+
+def _converted(key: str, value: object, hint: object) -> object:
+    """The value as this type, or an error that names the key."""
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        kinds = typing.get_args(hint)
+        if value is None and type(None) in kinds:
+            return None
+        return _converted(key, value, next(kind for kind in kinds if kind is not type(None)))
+    if typing.get_origin(hint) is tuple:
+        kinds = typing.get_args(hint)
+        if not isinstance(value, list | tuple) or (Ellipsis not in kinds and len(value) != len(kinds)):
+            many = "numbers" if Ellipsis in kinds else f"{len(kinds)} numbers"
+            raise SpecError(f"{key}: expected a list of {many}, got {value!r}")
+        return tuple(_converted(f"{key}[{k}]", entry, kinds[0]) for k, entry in enumerate(value))
+    if typing.get_origin(hint) is Mapping:
+        if not isinstance(value, Mapping):
+            raise SpecError(f"{key}: expected keys and values, got {value!r}")
+        return {str(name): _option(f"{key}.{name}", value[name]) for name in sorted(value, key=str)}
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return float(value)
+    if hint is not float and type(value) is hint:
+        return value
+    name = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}.get(hint, str(hint))  # type: ignore[call-overload]
+    raise SpecError(f"{key}: expected {name}, got {value!r}")
+
+
+def _option(key: str, value: object) -> Option:
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise SpecError(f"{key}: expected a finite number, a text, true, false or null, got {value!r}")
