@@ -1,11 +1,11 @@
-# make setup | test | reproduce | docs | benchmark | clean
+# make setup | test | reproduce | docs | benchmark | benchmark-training | clean
 # Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup lint test reproduce docs benchmark clean
+.PHONY: setup lint test reproduce docs benchmark benchmark-training clean
 
 setup: .venv/.installed
 
@@ -43,6 +43,9 @@ docs: .venv/.installed-docs
 benchmark: setup
 	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/attention.py
+
+benchmark-training: setup
+	$(BIN)/python benchmarks/training.py
 
 clean:
 	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

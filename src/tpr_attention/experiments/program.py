@@ -18,6 +18,7 @@ __all__ = ["Program", "can_compile"]
 
 Weights = dict[str, Tensor]
 Losses = Float[Tensor, "n r"]
+Rows = Float[Tensor, "n weights"]
 
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # Adam's
 
@@ -36,10 +37,11 @@ class Program:
         self.models = [run.model for run in runs]
         stacked, buffers = stack_module_state(self.models)
         self.trained = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
-        self.weights = {name: tensor.detach().clone() for name, tensor in stacked.items()}
-        self.fixed = {name: self.weights[name] for name in self.weights if name not in self.trained} | buffers
-        self.mean = {name: torch.zeros_like(self.weights[name]) for name in self.trained}
-        self.square = {name: torch.zeros_like(self.weights[name]) for name in self.trained}
+        self.fixed = {name: stacked[name].detach() for name in stacked if name not in self.trained} | buffers
+        # All that is trained, one row a run: one vector is one kernel, where each parameter would have its own.
+        self.weights = _flat([stacked[name].detach() for name in self.trained], len(runs))
+        self.mean, self.square = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
+        self.shapes = {name: stacked[name].shape for name in self.trained}
         self.pool = _stacked([run.pool for run in runs], 1)
         self.evaluation = {
             condition: _stacked([run.evaluation[condition] for run in runs], 0) for condition in runs[0].evaluation
@@ -54,31 +56,33 @@ class Program:
     def advance(self, start: int, end: int) -> Losses:
         """Take the steps after `start` up to `end`; the mean loss of each run and role on the way."""
         self.model.train()
-        trained, batches = {name: self.weights[name] for name in self.trained}, len(self.pool.action)
+        batches = len(self.pool.action)
         total = torch.zeros_like(self.role_weights)
         for number in range(start, end):
             batch = Batch(*(tensor[number % batches] for tensor in self.pool))
             rates = self.rates * (1 + math.cos(math.pi * number / self.steps)) / 2
             corrections = torch.tensor([1 - FIRST ** (number + 1), 1 - SECOND ** (number + 1)])
-            total += self.step(trained, self.mean, self.square, batch, rates, corrections)
+            total += self.step(self.weights, self.mean, self.square, batch, rates, corrections)
         return total / (end - start)
 
     def _step(
-        self, trained: Weights, mean: Weights, square: Weights, batch: Batch, rates: Tensor, corrections: Tensor
+        self, weights: Rows, mean: Rows, square: Rows, batch: Batch, rates: Float[Tensor, "n"], corrections: Tensor
     ) -> Losses:
         def loss(trained: Weights) -> tuple[Tensor, Losses]:
             losses = _losses(self.answer(trained | self.fixed, batch), batch.target)
             return (losses * self.role_weights).sum(), losses
 
         losses: Losses
-        gradients, (_, losses) = grad_and_value(loss, has_aux=True)(trained)
-        for name, gradient in gradients.items():
-            mean[name].lerp_(gradient, 1 - FIRST)
-            square[name].lerp_(gradient.square(), 1 - SECOND)
-            rate = rates.reshape(-1, *[1] * (gradient.ndim - 1))
-            change = mean[name] / corrections[0] / ((square[name] / corrections[1]).sqrt() + SMALL)
-            trained[name].sub_(rate * change)
+        gradients, (_, losses) = grad_and_value(loss, has_aux=True)(self._named(weights))
+        gradient = _flat([gradients[name] for name in self.trained], len(rates))
+        mean.lerp_(gradient, 1 - FIRST)
+        square.lerp_(gradient.square(), 1 - SECOND)
+        weights.sub_(rates.unsqueeze(-1) * (mean / corrections[0]) / ((square / corrections[1]).sqrt() + SMALL))
         return losses
+
+    def _named(self, weights: Rows) -> Weights:
+        parts = torch.split(weights, [shape[1:].numel() for shape in self.shapes.values()], 1)
+        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     @torch.no_grad()
     def evaluate(self, condition: str) -> Losses:
@@ -88,12 +92,16 @@ class Program:
         if not self.trained:  # it may do what cannot be done for many runs at once
             outputs = [model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)]
             return _losses(torch.stack(outputs), batch.target)
-        return _losses(_mapped(self.model)(self.weights | self.fixed, batch), batch.target)
+        return _losses(_mapped(self.model)(self._named(self.weights) | self.fixed, batch), batch.target)
 
     def unstacked(self) -> list[Weights]:
         """The weights of each run."""
-        everything = self.weights | self.fixed
+        everything = self._named(self.weights) | self.fixed
         return [{name: tensor[k].clone() for name, tensor in everything.items()} for k in range(len(self.rates))]
+
+
+def _flat(tensors: Sequence[Tensor], runs: int) -> Rows:
+    return torch.cat([tensor.reshape(runs, -1) for tensor in (torch.empty(runs, 0), *tensors)], 1)
 
 
 def _losses(output: Float[Tensor, "n b r f"], target: Float[Tensor, "n b r f"]) -> Losses:
