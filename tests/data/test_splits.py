@@ -35,8 +35,7 @@ def test_positions_in_another_range_move_the_split():
     assert HeldOut(dsprites((0.0, 1.0)), SPLITS["square_pos"]).share == pytest.approx(31 / 32 / 3)
 
 
-def test_only_what_a_split_reads_is_tabulated(as_users_run_it):
-    """The checks of the tests would read a column too."""
+def test_only_what_a_split_reads_is_tabulated():
     assert HeldOut(dsprites(), SPLITS["scale_pos"]).names == ("scale", "position_x")
     assert HeldOut(small_grid(), large_discs).table.shape == (2, 3, 2)
     assert HeldOut(small_grid(), lambda f: f.classes.sum(-1) > 5).names == small_grid().names
@@ -64,7 +63,7 @@ def test_a_split_that_reads_nothing_holds_out_all_or_nothing():
     assert not held_out(small_grid().all()).any()
 
 
-def test_a_split_that_reads_a_column_only_sometimes(as_users_run_it):
+def test_a_split_that_reads_a_column_only_sometimes():
     """Too rare to be met by chance: twelve objects of two million."""
 
     def rare(factors):

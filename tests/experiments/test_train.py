@@ -15,6 +15,8 @@ from tpr_attention.experiments.spec import RunSpec, SpecError
 from tpr_attention.experiments.train import Finished, Point, groups, train
 from tpr_attention.models import MODELS
 
+from ..models import contestants
+
 SMALL = RunSpec(steps=30, train_pairs=500, eval_pairs=100, interaction="shape_col", batch=50)
 LEARNERS = [name for name in MODELS if name not in ("oracle", "linear-floor")]
 
@@ -62,6 +64,28 @@ def test_together_is_as_alone(name):
         for condition, batch in run.evaluation.items():
             expected = (model(*batch[:3]) - batch.target).square().mean((0, 2))
             torch.testing.assert_close(torch.tensor(losses[spec.digest, 30, condition]), expected, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Normed", "Branches", "Swap"])
+def test_a_model_of_ones_own_is_trained_as_if_alone(name, as_users_run_it):
+    """Also one that changes buffers in training, and one that cannot be stacked."""
+    specs = [replace(SMALL, model=f"{contestants.__name__}:{name}", seed=seed) for seed in range(2)]
+    found = {event.run: event.weights for event in train(specs) if isinstance(event, Finished)}
+    for spec in specs:
+        model, _ = alone(spec)
+        assert set(found[spec.digest]) == set(model.state_dict())
+        for key, tensor in model.state_dict().items():
+            torch.testing.assert_close(found[spec.digest][key], tensor, rtol=1e-4, atol=1e-4)
+
+
+def test_what_a_model_draws_in_training_is_repeatable():
+    specs = [replace(SMALL, model=f"{contestants.__name__}:Drops", seed=seed) for seed in range(2)]
+    torch.manual_seed(1)
+    first = curve(specs)
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    assert curve(specs) == first
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("name", ["tpr", "resnet"])

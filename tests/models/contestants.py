@@ -43,6 +43,28 @@ class Normed(nn.Module):
         return self.norm(reference)
 
 
+class Branches(nn.Module):
+    """A sound one that no stack of models can take: which way it goes depends on its numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, reference, transform, action):
+        return reference + transform * (self.weight if self.weight.sum() > 0 else -self.weight)
+
+
+class Drops(nn.Module):
+    """A sound one that draws numbers in training."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.drop = nn.Linear(3, 3), nn.Dropout(0.3)
+
+    def forward(self, reference, transform, action):
+        return reference + self.drop(self.linear(transform))
+
+
 class Bad(nn.Module):
     """Answers the reference, scaled; subclasses go wrong from there."""
 

@@ -94,8 +94,9 @@ class _Watch(UserDict[str, Tensor]):
 
 def _ask(split: Split, factors: Factors, count: int) -> tuple[Bool[Tensor, "n"], set[str]]:
     """What the split says, and which columns it read to say it."""
-    watch = _Watch(factors.columns)
-    answer = split(Factors(factors.grid, watch))
+    watched, watch = Factors(factors.grid, dict(factors.columns)), _Watch(factors.columns)
+    object.__setattr__(watched, "columns", watch)  # only now, so that checks of the constructor's types are not noted
+    answer = split(watched)
     if not isinstance(answer, Tensor) or answer.dtype != torch.bool or answer.shape != (count,):
         got = f"{answer.dtype} {list(answer.shape)}" if isinstance(answer, Tensor) else type(answer).__name__
         raise TypeError(f"split: expected a boolean for each of {count} rows, got {got}")

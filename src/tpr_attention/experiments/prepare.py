@@ -38,25 +38,26 @@ class Prepared(NamedTuple):
     role_weights: Float[Tensor, "r"]
 
 
-def prepare(spec: RunSpec) -> Prepared:
+def prepare(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Prepared:
     """Draw what the run needs, and refuse what cannot be run before anything is written."""
     task = dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})
     if set(task.pairing.actions("train")) != set(task.grid.actions):
         raise SpecError(f"split: {spec.split!r} leaves some action without pairs in training")
     if spec.batch < task.num_actions:
         raise SpecError(f"batch: expected at least one pair for each of {task.num_actions} actions, got {spec.batch}")
-    model = build(spec.model, task, stream(spec.seed, "init"), options=spec.options, start_at_copy=spec.start_at_copy)
-    pool = _pool(spec, task)
+    initial, options = stream(spec.seed, "init"), spec.options
+    model = build(spec.model, task, initial, options=options, start_at_copy=spec.start_at_copy).to(dtype)
+    pool = _pool(spec, task, dtype)
     fit = None if getattr(model, "needs_training", True) else getattr(model, "fit", None)
     if fit is not None:  # solved, not trained
         fit([Batch(*(tensor.flatten(0, 1) for tensor in pool))])
-    check_contract(model, *task.draw("train", 16, stream(spec.seed, "contract")))
+    check_contract(model, *task.draw("train", 16, stream(spec.seed, "contract"), dtype))
     evaluation = {
-        condition: task.draw(condition, spec.eval_pairs, stream(spec.seed, f"eval/{condition}"))
+        condition: task.draw(condition, spec.eval_pairs, stream(spec.seed, f"eval/{condition}"), dtype)
         for condition in task.pairing.conditions
         if condition != "train"
     }
-    return Prepared(spec, task, model, pool, evaluation, _role_weights(spec, task))
+    return Prepared(spec, task, model, pool, evaluation, _role_weights(spec, task).to(dtype))
 
 
 def eval_steps(steps: int) -> list[int]:
@@ -70,15 +71,15 @@ def eval_steps(steps: int) -> list[int]:
     return sorted({0} | early | late)
 
 
-def _pool(spec: RunSpec, task: Composition) -> Batch:
+def _pool(spec: RunSpec, task: Composition, dtype: torch.dtype) -> Batch:
     """All training pairs, [batch, pair, ...]; if actions are balanced, those of a batch are sorted by action."""
     batches = spec.train_pairs // spec.batch
     generator = stream(spec.seed, "train")
     if not spec.balance_actions:
-        drawn = task.draw("train", batches * spec.batch, generator)
+        drawn = task.draw("train", batches * spec.batch, generator, dtype)
         return Batch(*(tensor.reshape(batches, spec.batch, *tensor.shape[1:]) for tensor in drawn))
     each, actions = spec.batch // task.num_actions, task.num_actions
-    drawn = task.encode(task.pairing.draw_each("train", batches * each, generator))
+    drawn = task.encode(task.pairing.draw_each("train", batches * each, generator), dtype)
     return Batch(
         *(
             tensor.reshape(actions, batches, each, *tensor.shape[1:]).transpose(0, 1).flatten(1, 2).contiguous()

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
-from tpr_attention.data import Batch
+from tpr_attention.data import Batch, stream
 from tpr_attention.experiments.prepare import Prepared
 from tpr_attention.models import CopyAndUpdate
 
@@ -19,6 +19,8 @@ __all__ = ["Program", "can_compile"]
 Weights = dict[str, Tensor]
 Losses = Float[Tensor, "n r"]
 Rows = Float[Tensor, "n weights"]
+Answer = Callable[[Weights, Batch], Tensor]
+Loss = Callable[[Weights], tuple[Tensor, Losses]]
 
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # Adam's
 
@@ -46,23 +48,40 @@ class Program:
         self.evaluation = {
             condition: _stacked([run.evaluation[condition] for run in runs], 0) for condition in runs[0].evaluation
         }
-        self.rates = torch.tensor([run.spec.learning_rate for run in runs])
+        self.rates = torch.tensor([run.spec.learning_rate for run in runs], dtype=self.weights.dtype)
         self.role_weights = torch.stack([run.role_weights for run in runs])
-        self.answer, self.step = _mapped(self.model), self._step
+        self.seed = runs[0].spec.seed
+        self.run_by_run = self._at_once_or_in_turn()
+        self.answer, self.gradients, self.step = self.run_by_run, _by_autograd, self._step
         if isinstance(self.model, CopyAndUpdate) and self.model.folds and runs[0].spec.balance_actions:
             self.answer = _folded(self.model)
-            self.step = torch.compile(self._step, fullgraph=True) if compiled else self._step
+            if compiled:
+                self.gradients, self.step = _by_function, torch.compile(self._step, fullgraph=True)
+
+    @torch.no_grad()
+    def _at_once_or_in_turn(self) -> Answer:
+        """How to ask every run's model: all at once, or one after the other where a model does not allow that."""
+        condition = next(iter(self.evaluation))
+        few = Batch(*(tensor[:, :2] for tensor in self.evaluation[condition]))
+        if self.trained:
+            try:
+                _mapped(self.model.eval())(self._named(self.weights) | self.fixed, few)
+            except RuntimeError:
+                return _looped(self.model)
+        return _mapped(self.model)
 
     def advance(self, start: int, end: int) -> Losses:
         """Take the steps after `start` up to `end`; the mean loss of each run and role on the way."""
         self.model.train()
         batches = len(self.pool.action)
         total = torch.zeros_like(self.role_weights)
-        for number in range(start, end):
-            batch = Batch(*(tensor[number % batches] for tensor in self.pool))
-            rates = self.rates * (1 + math.cos(math.pi * number / self.steps)) / 2
-            corrections = torch.tensor([1 - FIRST ** (number + 1), 1 - SECOND ** (number + 1)])
-            total += self.step(self.weights, self.mean, self.square, batch, rates, corrections)
+        with torch.random.fork_rng(devices=[]):  # for models that draw in training, such as dropout
+            torch.default_generator.manual_seed(stream(self.seed, f"steps/{start}").initial_seed())
+            for number in range(start, end):
+                batch = Batch(*(tensor[number % batches] for tensor in self.pool))
+                rates = self.rates * (1 + math.cos(math.pi * number / self.steps)) / 2
+                corrections = torch.tensor([1 - FIRST ** (number + 1), 1 - SECOND ** (number + 1)]).to(rates)
+                total += self.step(self.weights, self.mean, self.square, batch, rates, corrections)
         return total / (end - start)
 
     def _step(
@@ -72,8 +91,7 @@ class Program:
             losses = _losses(self.answer(trained | self.fixed, batch), batch.target)
             return (losses * self.role_weights).sum(), losses
 
-        losses: Losses
-        gradients, (_, losses) = grad_and_value(loss, has_aux=True)(self._named(weights))
+        gradients, losses = self.gradients(loss, self._named(weights))
         gradient = _flat([gradients[name] for name in self.trained], len(rates))
         mean.lerp_(gradient, 1 - FIRST)
         square.lerp_(gradient.square(), 1 - SECOND)
@@ -92,7 +110,7 @@ class Program:
         if not self.trained:  # it may do what cannot be done for many runs at once
             outputs = [model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)]
             return _losses(torch.stack(outputs), batch.target)
-        return _losses(_mapped(self.model)(self._named(self.weights) | self.fixed, batch), batch.target)
+        return _losses(self.run_by_run(self._named(self.weights) | self.fixed, batch), batch.target)
 
     def unstacked(self) -> list[Weights]:
         """The weights of each run."""
@@ -101,15 +119,43 @@ class Program:
 
 
 def _flat(tensors: Sequence[Tensor], runs: int) -> Rows:
-    return torch.cat([tensor.reshape(runs, -1) for tensor in (torch.empty(runs, 0), *tensors)], 1)
+    return torch.cat([tensor.reshape(runs, -1) for tensor in tensors], 1) if tensors else torch.empty(runs, 0)
 
 
 def _losses(output: Float[Tensor, "n b r f"], target: Float[Tensor, "n b r f"]) -> Losses:
     return (output - target).square().mean((1, 3))
 
 
-def _mapped(model: nn.Module) -> Callable[[Weights, Batch], Tensor]:
-    """Any model, run by run."""
+def _by_autograd(loss: Loss, weights: Weights) -> tuple[Weights, Losses]:
+    """Gradients as usual: also for models that change buffers on the way."""
+    weights = {name: tensor.detach().requires_grad_() for name, tensor in weights.items()}
+    total, losses = loss(weights)
+    found = torch.autograd.grad(total, list(weights.values()), materialize_grads=True)
+    return dict(zip(weights, found, strict=True)), losses.detach()
+
+
+def _by_function(loss: Loss, weights: Weights) -> tuple[Weights, Losses]:
+    """Gradients in a form that can be compiled together with what uses them."""
+    gradients, (_, losses) = grad_and_value(loss, has_aux=True)(weights)
+    return gradients, losses
+
+
+def _looped(model: nn.Module) -> Answer:
+    """One run after the other."""
+
+    def answer(weights: Weights, batch: Batch) -> Tensor:
+        return torch.stack(
+            [
+                functional_call(model, {name: tensor[k] for name, tensor in weights.items()}, inputs)
+                for k, inputs in enumerate(zip(*batch[:3], strict=True))
+            ]
+        )
+
+    return answer
+
+
+def _mapped(model: nn.Module) -> Answer:
+    """All runs at once."""
 
     def one(weights: Weights, reference: Tensor, transform: Tensor, action: Tensor) -> Tensor:
         output: Tensor = functional_call(model, weights, (reference, transform, action))
@@ -133,7 +179,7 @@ class _ByAction(nn.Module):
         return self.model.by_action(reference.reshape(by_action), transform.reshape(by_action)).reshape(reference.shape)
 
 
-def _folded(model: CopyAndUpdate) -> Callable[[Weights, Batch], Tensor]:
+def _folded(model: CopyAndUpdate) -> Answer:
     """A model that is cheaper for pairs sorted by action, and takes stacked parameters itself."""
     sorted_model = _ByAction(model)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -51,7 +52,9 @@ def groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
     return [group[k : k + MOST_TOGETHER] for group in found.values() for k in range(0, len(group), MOST_TOGETHER)]
 
 
-def train(specs: Sequence[RunSpec], *, compiled: bool | None = None) -> Iterator[Point | Finished]:
+def train(
+    specs: Sequence[RunSpec], *, compiled: bool | None = None, dtype: torch.dtype = torch.float32
+) -> Iterator[Point | Finished]:
     """Train the runs of one group together: a stream of points, and of weights at the end.
 
     At each of the `eval_steps` there is a point for every condition and run. From step 1 on there is also one for
@@ -64,7 +67,7 @@ def train(specs: Sequence[RunSpec], *, compiled: bool | None = None) -> Iterator
     if len(groups(specs)) != 1:
         raise ValueError(f"specs: expected those of one group, got {len(groups(specs))} groups of {len(specs)} runs")
     steps = specs[0].steps
-    runs = [prepare(spec) for spec in specs]
+    runs = [prepare(spec, dtype) for spec in specs]
     conditions = list(runs[0].evaluation)
     program = Program(runs, compiled=steps >= WORTH_COMPILING and can_compile() if compiled is None else compiled)
     del runs
