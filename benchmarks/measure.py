@@ -5,7 +5,7 @@ import gc
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
@@ -155,6 +155,18 @@ def matmul_gflops(size: int = 1024) -> float:
     left, right = torch.ones(2, size, size)
     best = shortest({"product": lambda: left @ right}, rounds=10, budget=2.0)["product"]
     return 2 * size**3 / best / 1e9
+
+
+def write_table(path: Path, title: str, said: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a page with one table, below what is said of it and of the machine; the page's text."""
+    threads = torch.get_num_threads()
+    machine = f"{processor()}, {threads} thread{'s' * (threads > 1)}, torch {torch.__version__}"
+    table = [f"| {' | '.join(cells)} |" for cells in (columns, *rows)]
+    table.insert(1, "|---" * len(columns) + "|")
+    page = "\n".join([f"# {title}", "", f"{machine}; {said}", "", *table, ""])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page)
+    return page
 
 
 def processor() -> str:

@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
-from measure import processor, shortest
+from measure import shortest, write_table
 from tpr_attention.data import CONDITIONS, Composition, Pairs, dsprites_composition, stream, substitute
 
 
@@ -61,7 +61,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = arguments.parse_args()
     torch.set_num_threads(options.threads)
-    few, lines = max(1, options.pairs // 500), []
+    few, rows = max(1, options.pairs // 500), []
     for condition in track(CONDITIONS, description="conditions", console=Console(stderr=True)):
         task, generator, python = dsprites_composition("square_red"), stream(0, "benchmark"), random.Random(0)
         calls = {
@@ -73,26 +73,17 @@ def main() -> None:
         seconds = shortest(calls, rounds=5, budget=10.0)
         seconds["row by row"] *= options.pairs / few
         ours, encoded = seconds["draw"], seconds["draw and encode"]
-        rates = f"{options.pairs / encoded / 1e6:.1f} | {options.pairs / ours / 1e6:.1f}"
-        ratios = f"{seconds['rejection'] / ours:.1f} | {seconds['row by row'] / ours:,.0f}"
-        lines.append(f"| {condition} | {rates} | {ratios} |")
-    report = "\n".join(
-        [
-            "# Drawing pairs",
-            "",
-            f"{processor()}, {options.threads} thread{'s' * (options.threads > 1)}, torch {torch.__version__}; split "
-            f"`square_red`, {options.pairs:,} pairs a call. Millions of pairs a second, and how many times as long "
-            "other ways take to draw as many.",
-            "",
-            "| condition | draw and encode (M/s) | draw (M/s) | rejection / draw | row by row / draw |",
-            "|---|---|---|---|---|",
-            *lines,
-            "",
-        ]
+        rates = f"{options.pairs / encoded / 1e6:.1f}", f"{options.pairs / ours / 1e6:.1f}"
+        rows.append([condition, *rates, f"{seconds['rejection'] / ours:.1f}", f"{seconds['row by row'] / ours:,.0f}"])
+    page = write_table(
+        options.out / f"pairs-threads{options.threads}.md",
+        "Drawing pairs",
+        f"split `square_red`, {options.pairs:,} pairs a call. Millions of pairs a second, and how many times as long "
+        "other ways take to draw as many.",
+        ["condition", "draw and encode (M/s)", "draw (M/s)", "rejection / draw", "row by row / draw"],
+        rows,
     )
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"pairs-threads{options.threads}.md").write_text(report)
-    Console().print(report)
+    Console().print(page)
 
 
 if __name__ == "__main__":

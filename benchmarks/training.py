@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from torch.utils.data import DataLoader, TensorDataset
 
-from measure import processor, shortest
+from measure import shortest, write_table
 from tpr_attention.experiments.prepare import Prepared, prepare
 from tpr_attention.experiments.program import Program
 from tpr_attention.experiments.spec import RunSpec
@@ -52,7 +52,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = arguments.parse_args()
     torch.set_num_threads(options.threads)
-    lines = []
+    rows = []
     for model, fields in track(CASES, description="models", console=Console(stderr=True)):
         specs = [RunSpec(model=model, options=fields, seed=seed, steps=10**6) for seed in range(TOGETHER)]
         runs = [prepare(spec) for spec in specs]
@@ -65,26 +65,17 @@ def main() -> None:
         usually = seconds["usual"] / options.steps * 1e6
         ours = seconds["stacked"] / options.steps / TOGETHER * 1e6
         name = f"{model}, {fields['num_heads']} heads" if fields else model
-        lines.append(
-            f"| {name} | {usually:,.0f} | {ours:,.0f} | {usually / ours:.0f} | {WANTED[model]} | {compilation:.0f} |"
-        )
-    report = "\n".join(
-        [
-            "# Training",
-            "",
-            f"{processor()}, {options.threads} thread{'s' * (options.threads > 1)}, torch {torch.__version__}; batches "
-            f"of {RunSpec().batch} pairs, {TOGETHER} runs stacked. Microseconds of a step of one model, how many times "
-            "as long the usual loop takes, how many times were wanted, and the seconds that compilation took once.",
-            "",
-            "| model | usual | stacked | usual / stacked | wanted | compilation (s) |",
-            "|---|---|---|---|---|---|",
-            *lines,
-            "",
-        ]
+        measured = f"{usually:,.0f}", f"{ours:,.0f}", f"{usually / ours:.0f}"
+        rows.append([name, *measured, f"{WANTED[model]}", f"{compilation:.0f}"])
+    page = write_table(
+        options.out / f"training-threads{options.threads}.md",
+        "Training",
+        f"batches of {RunSpec().batch} pairs, {TOGETHER} runs stacked. Microseconds of a step of one model, how many "
+        "times as long the usual loop takes, how many times were wanted, and the seconds that compilation took once.",
+        ["model", "usual", "stacked", "usual / stacked", "wanted", "compilation (s)"],
+        rows,
     )
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"training-threads{options.threads}.md").write_text(report)
-    Console().print(report)
+    Console().print(page)
 
 
 if __name__ == "__main__":
