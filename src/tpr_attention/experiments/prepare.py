@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from tpr_attention.data import Batch, Composition, dsprites_composition, stream
 from tpr_attention.experiments.spec import RunSpec, SpecError
-from tpr_attention.models import build, check_contract
+from tpr_attention.models import build, check_contract, parameter_count
 
-__all__ = ["Prepared", "eval_steps", "prepare"]
+__all__ = ["Prepared", "check", "eval_steps", "prepare"]
 
 TASK_FIELDS = (
     "split",
@@ -38,15 +38,16 @@ class Prepared(NamedTuple):
     role_weights: Float[Tensor, "r"]
 
 
+def check(spec: RunSpec) -> int:
+    """Refuse what cannot be run, before anything is drawn or written; the number of its parameters."""
+    _, model = _begin(spec)
+    return parameter_count(model)
+
+
 def prepare(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Prepared:
     """Draw what the run needs, and refuse what cannot be run before anything is written."""
-    task = dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})
-    if set(task.pairing.actions("train")) != set(task.grid.actions):
-        raise SpecError(f"split: {spec.split!r} leaves some action without pairs in training")
-    if spec.batch < task.num_actions:
-        raise SpecError(f"batch: expected at least one pair for each of {task.num_actions} actions, got {spec.batch}")
-    initial, options = stream(spec.seed, "init"), spec.options
-    model = build(spec.model, task, initial, options=options, start_at_copy=spec.start_at_copy).to(dtype)
+    task, model = _begin(spec)
+    model = model.to(dtype)
     pool = _pool(spec, task, dtype)
     fit = None if getattr(model, "needs_training", True) else getattr(model, "fit", None)
     if fit is not None:  # solved, not trained
@@ -61,14 +62,25 @@ def prepare(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Prepared:
 
 
 def eval_steps(steps: int) -> list[int]:
-    """When losses are taken: the start, powers of two and their like early on, evenly spaced later, and the end.
+    """When losses are taken: at the start, at powers of two, evenly spaced in long runs, and at the end.
 
     >>> eval_steps(100)
-    [0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 100]
+    [0, 1, 2, 4, 8, 16, 32, 64, 100]
     """
-    early = {round(2 ** (k / 2)) for k in range(64) if 2 ** (k / 2) <= steps}
+    early = {2**k for k in range(64) if 2**k <= steps}
     late = {round(steps * k / 20) for k in range(1, 21)} if steps >= 1000 else {steps}
     return sorted({0} | early | late)
+
+
+def _begin(spec: RunSpec) -> tuple[Composition, nn.Module]:
+    """The task and the untrained model."""
+    task = dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})
+    if set(task.pairing.actions("train")) != set(task.grid.actions):
+        raise SpecError(f"split: {spec.split!r} leaves some action without pairs in training")
+    if spec.batch < task.num_actions:
+        raise SpecError(f"batch: expected at least one pair for each of {task.num_actions} actions, got {spec.batch}")
+    initial, options = stream(spec.seed, "init"), spec.options
+    return task, build(spec.model, task, initial, options=options, start_at_copy=spec.start_at_copy)
 
 
 def _pool(spec: RunSpec, task: Composition, dtype: torch.dtype) -> Batch:
@@ -91,6 +103,6 @@ def _pool(spec: RunSpec, task: Composition, dtype: torch.dtype) -> Batch:
 def _role_weights(spec: RunSpec, task: Composition) -> Float[Tensor, "r"]:
     """How much each role counts in the loss: the mean over roles, or over those of the factors only."""
     counted = torch.ones(task.num_roles)
-    if spec.loss_roles == "factors":
-        counted[len(task.grid.actions) :] = 0
+    if spec.loss_roles == "factors" and spec.interaction is not None:
+        counted[-1] = 0
     return counted / counted.sum()

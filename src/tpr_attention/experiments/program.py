@@ -102,15 +102,30 @@ class Program:
         parts = torch.split(weights, [shape[1:].numel() for shape in self.shapes.values()], 1)
         return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
-    @torch.no_grad()
     def evaluate(self, condition: str) -> Losses:
         """The losses of every run and role under a condition."""
+        return self._errors(condition).mean(1)
+
+    def evaluate_by_action(self, condition: str) -> list[dict[int, tuple[float, ...]]]:
+        """For every run the losses of each action the condition has."""
+        errors, actions = self._errors(condition), self.evaluation[condition].action
+        count = actions.sum(1)
+        losses = torch.einsum("nbr, nba -> nar", errors, actions) / count.unsqueeze(-1)
+        return [
+            {action: tuple(found[action].tolist()) for action in present.nonzero().flatten().tolist()}
+            for found, present in zip(losses, count, strict=True)
+        ]
+
+    @torch.no_grad()
+    def _errors(self, condition: str) -> Float[Tensor, "n b r"]:
+        """The mean squared error of every run, pair and role."""
         self.model.eval()
         batch = self.evaluation[condition]
-        if not self.trained:  # it may do what cannot be done for many runs at once
-            outputs = [model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)]
-            return _losses(torch.stack(outputs), batch.target)
-        return _losses(self.run_by_run(self._named(self.weights) | self.fixed, batch), batch.target)
+        if self.trained:
+            outputs = self.run_by_run(self._named(self.weights) | self.fixed, batch)
+        else:  # it may do what cannot be done for many runs at once
+            outputs = torch.stack([model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)])
+        return (outputs - batch.target).square().mean(-1)
 
     def unstacked(self) -> list[Weights]:
         """The weights of each run."""

@@ -7,48 +7,47 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tpr_attention.experiments.prepare import eval_steps, prepare
+from tpr_attention.experiments.points import Point
+from tpr_attention.experiments.prepare import Prepared, eval_steps, prepare
 from tpr_attention.experiments.program import Program, can_compile
 from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.models import parameter_count
 
-__all__ = ["Finished", "Point", "groups", "train"]
+__all__ = ["Finished", "groups", "shape", "train"]
 
 MOST_TOGETHER = 15  # more models in a stack are no faster: their batches leave the cache
-WORTH_COMPILING = 1000  # steps
-
-
-class Point(NamedTuple):
-    """The losses of a run at one step under one condition: the mean squared error of each role."""
-
-    run: str
-    step: int
-    condition: str
-    losses: tuple[float, ...]
+WORTH_COMPILING = 50_000  # steps of one model
 
 
 class Finished(NamedTuple):
-    """The final weights of a run."""
+    """The end of a run: its final weights, and how much each role counts in its loss."""
 
     run: str
     weights: dict[str, Tensor]
+    role_weights: dict[str, float]
+    parameters: int
+
+
+def shape(spec: RunSpec) -> RunSpec:
+    """All of a spec that decides the shape of its program."""
+    return RunSpec(
+        model=spec.model,
+        options=spec.options,
+        steps=spec.steps,
+        batch=spec.batch,
+        train_pairs=spec.train_pairs,
+        eval_pairs=spec.eval_pairs,
+        balance_actions=spec.balance_actions,
+        interaction="any" if spec.interaction else None,
+        interaction_action=bool(spec.interaction) and spec.interaction_action,
+    )
 
 
 def groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
-    """Which runs are trained together: those that differ in nothing that decides the shape of the program."""
+    """Which runs are trained together: those of one shape."""
     found: dict[RunSpec, list[RunSpec]] = {}
     for spec in specs:
-        alike = RunSpec(
-            model=spec.model,
-            options=spec.options,
-            steps=spec.steps,
-            batch=spec.batch,
-            train_pairs=spec.train_pairs,
-            eval_pairs=spec.eval_pairs,
-            balance_actions=spec.balance_actions,
-            interaction="any" if spec.interaction else None,
-            interaction_action=bool(spec.interaction) and spec.interaction_action,
-        )
-        found.setdefault(alike, []).append(spec)
+        found.setdefault(shape(spec), []).append(spec)
     return [group[k : k + MOST_TOGETHER] for group in found.values() for k in range(0, len(group), MOST_TOGETHER)]
 
 
@@ -58,7 +57,8 @@ def train(
     """Train the runs of one group together: a stream of points, and of weights at the end.
 
     At each of the `eval_steps` there is a point for every condition and run. From step 1 on there is also one for
-    `train`, the mean over the steps since the last. A model that is not trained has points at the start and at the end.
+    `train`, the mean over the steps since the last. At the end there are points for each action alone. A model that is
+    not trained has points at the start and at the end.
 
     Args:
         compiled: Whether a step becomes one compiled program, for models that fold. That takes half a minute and a C++
@@ -68,8 +68,11 @@ def train(
         raise ValueError(f"specs: expected those of one group, got {len(groups(specs))} groups of {len(specs)} runs")
     steps = specs[0].steps
     runs = [prepare(spec, dtype) for spec in specs]
-    conditions = list(runs[0].evaluation)
-    program = Program(runs, compiled=steps >= WORTH_COMPILING and can_compile() if compiled is None else compiled)
+    if compiled is None:
+        compiled = steps * len(specs) >= WORTH_COMPILING and can_compile()
+    program = Program(runs, compiled=compiled)
+    conditions, ends = list(program.evaluation), [_end(run) for run in runs]
+    actions = [list(run.task.grid.actions) for run in runs]
     del runs
     moments = eval_steps(steps) if program.trained else [0, steps]
     for before, step in zip([0, *moments], moments, strict=False):
@@ -77,8 +80,18 @@ def train(
             yield from _points(specs, step, "train", program.advance(before, step))
         for condition in conditions:
             yield from _points(specs, step, condition, program.evaluate(condition))
-    for spec, weights in zip(specs, program.unstacked(), strict=True):
-        yield Finished(spec.digest, weights)
+    for condition in conditions:
+        for spec, names, found in zip(specs, actions, program.evaluate_by_action(condition), strict=True):
+            for action, losses in found.items():
+                yield Point(spec.digest, steps, condition, losses, names[action])
+    for end, weights in zip(ends, program.unstacked(), strict=True):
+        yield end._replace(weights=weights)
+
+
+def _end(run: Prepared) -> Finished:
+    """All that is known of a run's end before it has begun."""
+    role_weights = dict(zip(run.task.encoding.role_names, run.role_weights.tolist(), strict=True))
+    return Finished(run.spec.digest, {}, role_weights, parameter_count(run.model))
 
 
 def _points(specs: Sequence[RunSpec], step: int, condition: str, losses: Float[Tensor, "n r"]) -> Iterator[Point]:

@@ -1,0 +1,53 @@
+"""Where a result comes from: what was installed, on which machine, from which commit."""
+
+import os
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["provenance"]
+
+PACKAGES = ("tpr-attention", "torch", "numpy", "polars", "safetensors")
+
+
+@cache
+def provenance() -> dict[str, object]:
+    """Versions, commit and machine; what cannot be found is "unknown"."""
+    return {
+        "commit": _git("rev-parse", "HEAD") or "unknown",
+        "changed_since_commit": _git("status", "--porcelain", "--untracked-files=no") not in ("", None),
+        "python": platform.python_version(),
+        **{f"version_{name}": _version(name) for name in PACKAGES},
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count() or "unknown",
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says of the tree this file is in, if it is in one and not installed elsewhere."""
+    here = Path(__file__).resolve()
+    if "site-packages" in here.parts:
+        return None
+    try:
+        done = subprocess.run(["git", *arguments], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")

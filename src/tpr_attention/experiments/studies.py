@@ -1,0 +1,211 @@
+"""Every figure of the paper: which trainings it needs and how it is laid out."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, contestant, floor
+from tpr_attention.experiments.readings import READINGS
+from tpr_attention.experiments.search import search
+from tpr_attention.experiments.spec import RunSpec
+
+__all__ = ["PLANS", "READ_AGAIN", "STUDIES", "TESTS", "Band", "Curve", "Panel", "Setup", "Study", "specs_of", "study"]
+
+TESTS = {"ood_reference": "Test 1", "ood_transform": "Test 2", "ood_composition": "Test 3"}
+SPLITS = ("scale_pos", "square_pos", "square_red")
+INTERACTIONS = {"scale_pos": "numerical interaction (scale_pos)", "shape_col": "categorical interaction (shape_col)"}
+
+
+@dataclass(frozen=True)
+class Band:
+    """The shaded region about a mean over seeds."""
+
+    times: int
+    kind: Literal["SD", "SE"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line: a contestant or a floor, over seeds."""
+
+    label: str
+    specs: tuple[RunSpec, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: a task and a test."""
+
+    row: str
+    column: str
+    split: str
+    interaction: str | None
+    heads: int
+    condition: str
+    band: Band
+    curves: tuple[Curve, ...]
+    floors: tuple[Curve, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The panel's task and test in a few words.
+
+        >>> study("main-noninteracting").panels[0].name
+        'square_red, no interaction, 4 heads, Test 1'
+        """
+        interaction = f"{self.interaction} interaction" if self.interaction else "no interaction"
+        return f"{self.split}, {interaction}, {self.heads} heads, {TESTS[self.condition]}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure: panels in rows and columns."""
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+
+    def curves(self) -> Iterator[Curve]:
+        """All lines of all panels."""
+        for panel in self.panels:
+            yield from (*panel.curves, *panel.floors)
+
+    @property
+    def specs(self) -> tuple[RunSpec, ...]:
+        """The distinct runs the figure needs, trainings and floors."""
+        return tuple(dict.fromkeys(spec for curve in self.curves() for spec in curve.specs))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How much is done, and under which reading."""
+
+    seeds: int = 5
+    steps: int = 10_000
+    reading: str = "ours"
+
+
+def study(name: str, setup: Setup | None = None) -> Study:
+    """One of `STUDIES`.
+
+    >>> main = study("main-noninteracting")
+    >>> [panel.column for panel in main.panels], len(main.specs)
+    (['Test 1', 'Test 2', 'Test 3'], 15)
+    """
+    return STUDIES[name](setup or Setup())
+
+
+def specs_of(names: Iterable[str], setup: Setup) -> list[RunSpec]:
+    """The distinct runs of some of `PLANS`.
+
+    >>> runs = specs_of(STUDIES, Setup())
+    >>> len([spec for spec in runs if spec.model in CONTESTANTS])
+    165
+    """
+    return list(dict.fromkeys(spec for name in names for spec in PLANS[name](setup)))
+
+
+def _over_seeds(label: str, spec: RunSpec, setup: Setup) -> Curve:
+    return Curve(label, tuple(replace(spec, steps=setup.steps, seed=seed) for seed in range(setup.seeds)))
+
+
+def _tests(
+    setup: Setup, row: str, split: str, interaction: str | None, heads: int, band: Band, prefix: str = ""
+) -> Iterator[Panel]:
+    """The three tests of one task, side by side."""
+    reading = READINGS[setup.reading]
+    curves = tuple(
+        _over_seeds(label, reading.of(contestant(label, split, interaction, heads)), setup) for label in CONTESTANTS
+    )
+    # Without interaction both floors are zero: the task is a substitution, which is linear.
+    floors = tuple(
+        _over_seeds(label, reading.of(floor(label, split, interaction), is_floor=True), setup)
+        for label in (FLOORS if interaction else ())
+    )
+    for condition, test in TESTS.items():
+        yield Panel(row, prefix + test, split, interaction, heads, condition, band, curves, floors)
+
+
+def _main_noninteracting(setup: Setup) -> Study:
+    panels = _tests(setup, "square_red", "square_red", None, 4, Band(2, "SD"))
+    return Study(
+        "main-noninteracting",
+        "Without interaction: square_red, 4 heads",
+        "Loss on held-out combinations (square_red) in the three tests; attention has 4 heads.",
+        tuple(panels),
+    )
+
+
+def _main_interacting(setup: Setup) -> Study:
+    rows = (
+        _tests(setup, title, "square_red", interaction, 8, Band(1, "SE")) for interaction, title in INTERACTIONS.items()
+    )
+    return Study(
+        "main-interacting",
+        "With interaction: square_red, 8 heads",
+        "Loss on held-out combinations (square_red) when two factors interact; attention has 8 heads.",
+        tuple(panel for row in rows for panel in row),
+    )
+
+
+def _noninteracting(setup: Setup) -> Study:
+    columns = {4: Band(2, "SD"), 8: Band(2, "SE")}
+    rows = (
+        _tests(setup, split, split, None, heads, band, f"{heads} heads, ")
+        for split in SPLITS
+        for heads, band in columns.items()
+    )
+    return Study(
+        "noninteracting",
+        "Without interaction: all splits, 4 and 8 heads",
+        "Loss on held-out combinations without interaction: three splits, 4 heads (left) and 8 heads (right).",
+        tuple(panel for row in rows for panel in row),
+    )
+
+
+def _interacting(name: str, interaction: str) -> Callable[[Setup], Study]:
+    def make(setup: Setup) -> Study:
+        rows = (_tests(setup, split, split, interaction, 8, Band(1, "SE")) for split in SPLITS)
+        return Study(
+            name,
+            f"With {INTERACTIONS[interaction]}: all splits, 8 heads",
+            f"Loss on held-out combinations with the {INTERACTIONS[interaction]}: three splits, 8 heads.",
+            tuple(panel for row in rows for panel in row),
+        )
+
+    return make
+
+
+STUDIES: dict[str, Callable[[Setup], Study]] = {
+    "main-noninteracting": _main_noninteracting,
+    "main-interacting": _main_interacting,
+    "noninteracting": _noninteracting,
+    "numerical": _interacting("numerical", "scale_pos"),
+    "categorical": _interacting("categorical", "shape_col"),
+}
+"""Name to figure, in the paper's order."""
+
+READ_AGAIN = ("main-noninteracting", "main-interacting")
+"""The figures that are made under every reading."""
+
+
+def _readings(setup: Setup) -> tuple[RunSpec, ...]:
+    each = (replace(setup, reading=reading) for reading in READINGS)
+    return tuple(spec for changed in each for name in READ_AGAIN for spec in STUDIES[name](changed).specs)
+
+
+def _search(setup: Setup) -> tuple[RunSpec, ...]:
+    return tuple(spec for rates in search(setup.steps).values() for specs in rates.values() for spec in specs)
+
+
+def _of_figure(name: str) -> Callable[[Setup], tuple[RunSpec, ...]]:
+    return lambda setup: STUDIES[name](setup).specs
+
+
+PLANS: dict[str, Callable[[Setup], tuple[RunSpec, ...]]] = {
+    **{name: _of_figure(name) for name in STUDIES},
+    "readings": _readings,
+    "search": _search,
+}
+"""Name to runs: all that can be asked for by name."""
