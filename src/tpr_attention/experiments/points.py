@@ -31,7 +31,7 @@ def curve(points: Iterable[Point], role_weights: Mapping[str, float]) -> pl.Data
     """
     points, weights = list(points), tuple(role_weights.values())
     by_role = list(zip(*(point.losses for point in points), strict=True)) if points else [()] * len(weights)
-    of_roles = {f"loss_{role}": losses for role, losses in zip(role_weights, by_role, strict=True)}
+    of_roles = {f"role_{role}": losses for role, losses in zip(role_weights, by_role, strict=True)}
     return pl.DataFrame(
         {
             "step": [point.step for point in points],

@@ -53,8 +53,10 @@ class Program:
         self.seed = runs[0].spec.seed
         self.run_by_run = self._at_once_or_in_turn()
         self.answer, self.gradients, self.step = self.run_by_run, _by_autograd, self._step
+        self.asked = self.run_by_run
         if isinstance(self.model, CopyAndUpdate) and self.model.folds and runs[0].spec.balance_actions:
-            self.answer = _folded(self.model)
+            self.answer = self.asked = _folded(self.model)
+            self.evaluation = {condition: _by_action(batch) for condition, batch in self.evaluation.items()}
             if compiled:
                 self.gradients, self.step = _by_function, torch.compile(self._step, fullgraph=True)
 
@@ -104,7 +106,8 @@ class Program:
 
     def evaluate(self, condition: str) -> Losses:
         """The losses of every run and role under a condition."""
-        return self._errors(condition).mean(1)
+        counted = self.evaluation[condition].action.sum(-1)
+        return torch.einsum("nbr, nb -> nr", self._errors(condition), counted / counted.sum(1, keepdim=True))
 
     def evaluate_by_action(self, condition: str) -> list[dict[int, tuple[float, ...]]]:
         """For every run the losses of each action the condition has."""
@@ -122,7 +125,7 @@ class Program:
         self.model.eval()
         batch = self.evaluation[condition]
         if self.trained:
-            outputs = self.run_by_run(self._named(self.weights) | self.fixed, batch)
+            outputs = self.asked(self._named(self.weights) | self.fixed, batch)
         else:  # it may do what cannot be done for many runs at once
             outputs = torch.stack([model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)])
         return (outputs - batch.target).square().mean(-1)
@@ -204,6 +207,20 @@ def _folded(model: CopyAndUpdate) -> Answer:
         return output
 
     return answer
+
+
+def _by_action(batch: Batch) -> Batch:
+    """The pairs of each run sorted by action, as many of each: what is filled in has no action and does not count."""
+    order = batch.action.argmax(-1).argsort(dim=1, stable=True)  # [n b]
+    count = batch.action.sum(1).long()  # [n a]
+    most = int(count.max())
+    place = torch.arange(most, device=order.device)
+    rows = (count.cumsum(1) - count).unsqueeze(-1) + place.minimum((count.unsqueeze(-1) - 1).clamp(min=0))
+    rows = order.gather(1, rows.clamp(max=order.shape[1] - 1).flatten(1))
+    counted = (place < count.unsqueeze(-1)).flatten(1)
+    run = torch.arange(len(rows), device=rows.device).unsqueeze(-1)
+    chosen = Batch(*(tensor[run, rows] for tensor in batch))
+    return chosen._replace(action=chosen.action * counted.unsqueeze(-1))
 
 
 def _stacked(batches: Sequence[Batch], axis: int) -> Batch:

@@ -32,7 +32,9 @@ def _git(*arguments: str) -> str | None:
     if "site-packages" in here.parts:
         return None
     try:
-        done = subprocess.run(["git", *arguments], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run(
+            ["git", *arguments], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -176,7 +177,7 @@ def _preference(wanted: RunSpec, own: set[RunSpec], known: Sequence[set[RunSpec]
     return 0 if wanted in own else 1 if not any(wanted in shapes for shapes in known) else 2
 
 
-def _serve(connection: Connection, path: str | os.PathLike[str]) -> None:
+def _serve(connection: Connection, path: Path) -> None:
     """A worker's life."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides
     torch.set_num_threads(1)

@@ -50,7 +50,7 @@ class RunSpec:
     # the training
     seed: int = 0
     steps: int = 10_000
-    batch: int = 250
+    batch: int = 125
     train_pairs: int = 50_000
     eval_pairs: int = 1_000
     learning_rate: float = 0.01

@@ -16,6 +16,7 @@ import polars as pl
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from tpr_attention.experiments.files import write_file
 from tpr_attention.experiments.spec import RunSpec
 
 __all__ = ["Store", "StoreError"]
@@ -41,7 +42,7 @@ class Store:
                 raise StoreError(f"{self.path}: expected a store or a new folder, found something else")
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                _write(label, json.dumps({"schema": SCHEMA}).encode())
+                write_file(label, json.dumps({"schema": SCHEMA}).encode())
             except OSError as error:
                 raise StoreError(f"{self.path}: cannot make a store here: {error.strerror}") from error
         if not label.exists():
@@ -90,7 +91,7 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             for name, data in files.items():
-                _write(folder / name, data)
+                write_file(folder / name, data)
             folder.rename(self.path / spec.digest)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
@@ -127,7 +128,7 @@ class Store:
         path, table = self.path / TABLE, BytesIO()
         self.table(self).write_parquet(table)
         try:
-            _write(path, table.getvalue())
+            write_file(path, table.getvalue())
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
         return path
@@ -161,18 +162,3 @@ def _read(reader: object, path: Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from error
     return frame
-
-
-def _write(path: Path, data: bytes) -> None:
-    """All of it or nothing: a file that is there is whole."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-

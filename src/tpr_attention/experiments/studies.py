@@ -40,7 +40,7 @@ class Panel:
     column: str
     split: str
     interaction: str | None
-    heads: int
+    heads: int | None
     condition: str
     band: Band
     curves: tuple[Curve, ...]
@@ -54,7 +54,8 @@ class Panel:
         'square_red, no interaction, 4 heads, Test 1'
         """
         interaction = f"{self.interaction} interaction" if self.interaction else "no interaction"
-        return f"{self.split}, {interaction}, {self.heads} heads, {TESTS[self.condition]}"
+        heads = f"{self.heads} heads, " if self.heads else ""
+        return f"{self.split}, {interaction}, {heads}{TESTS[self.condition]}"
 
 
 @dataclass(frozen=True)

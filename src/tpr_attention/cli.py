@@ -1,0 +1,173 @@
+"""The command line: parses and calls."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
+from jsonargparse.typing import PositiveInt
+from rich.console import Console
+
+from tpr_attention import __version__, commands
+from tpr_attention.experiments.spec import SpecError
+from tpr_attention.experiments.store import StoreError
+from tpr_attention.experiments.studies import PLANS, STUDIES, Setup
+
+__all__ = ["main"]
+
+EPILOGUE = """
+examples:
+  tpr-attention reproduce                       every figure of the paper, then the report
+  tpr-attention reproduce --quick               the two main figures, small, in less than a minute
+  tpr-attention run model=resnet seed=[0,1,2]   three trainings of your own
+  tpr-attention report --store runs             the report of what is stored
+"""
+
+RUN = """
+Keys are those of a spec, for example model, options.num_heads, split, interaction, seed, steps, learning_rate; a list
+means each of its values. A file has the same keys, and `runs`, a list of changes that go together:
+
+  split: square_red
+  seed: [0, 1, 2]
+  runs:
+    - {model: tpr, options: {num_heads: 8}}
+    - {model: my_package.my_module:MyModel}
+
+A model of your own is named by its path; it is called as model(reference, transform, action).
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is 0, 1 if something failed, 2 for a wrong request, 130 if interrupted."""
+    parsed = _parser().parse_args(arguments)
+    console, errors = Console(soft_wrap=not sys.stdout.isatty()), Console(stderr=True, soft_wrap=True)
+    try:
+        return COMMANDS[parsed.subcommand](parsed[parsed.subcommand], console)  # type: ignore[no-untyped-call]
+    except (SpecError, commands.RequestError) as error:
+        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
+        return 2
+    except StoreError as error:
+        errors.print(f"error: {error}", style="red", markup=False, highlight=False)
+        return 1
+    except KeyboardInterrupt:
+        errors.print("interrupted: what is finished is stored; the same command goes on from there", markup=False)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="tpr-attention",
+        description="TPR-Attention for combinatorial generalization: reproduce the paper, or train models of your own.",
+        version=__version__,
+        epilog=EPILOGUE,
+        formatter_class=_Formatter,
+    )
+    commands = parser.add_subcommands()
+    commands.add_subcommand("reproduce", _reproduce(), help="train what the paper's figures need and write the report")
+    commands.add_subcommand("list", _list(), help="studies, models, splits, interactions and readings")
+    commands.add_subcommand("run", _run(), help="train models of your choice, one or many")
+    commands.add_subcommand("report", _report(), help="write the report of what is stored")
+    commands.add_subcommand("show", _show(), help="one stored run: spec, losses, provenance")
+    return parser
+
+
+def _reproduce() -> ArgumentParser:
+    default = Setup()
+    parser = _subparser("Train what the paper's figures need, as far as it is not stored, and write the report.")
+    _add_store(parser)
+    _add_report(parser)
+    parser.add_argument(
+        "--studies",
+        nargs="+",
+        choices=[*PLANS],
+        default=[*STUDIES],
+        help="which figures; `readings` varies what the paper leaves open, `search` repeats the learning-rate search",
+    )
+    parser.add_argument("--seeds", type=PositiveInt, default=default.seeds, help="trainings of each kind")
+    parser.add_argument("--steps", type=PositiveInt, default=default.steps, help="steps of each training")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="the two main figures with two seeds and 1,000 steps, in less than a minute; overrules the three above",
+    )
+    _add_workers(parser)
+    return parser
+
+
+def _list() -> ArgumentParser:
+    parser = _subparser("What can be asked for by name, and how much of each study is stored.")
+    _add_store(parser)
+    return parser
+
+
+def _run() -> ArgumentParser:
+    parser = _subparser("Train models of your choice.", RUN)
+    parser.add_argument("changes", nargs="*", default=[], metavar="key=value", help="a key of the spec and its value, or a list")
+    parser.add_argument("--sweep", type=str, default=None, metavar="FILE", help="a YAML file that describes the runs")
+    _add_store(parser)
+    _add_workers(parser)
+    return parser
+
+
+def _report() -> ArgumentParser:
+    parser = _subparser("Write the report of what is stored, without training anything.")
+    _add_store(parser)
+    _add_report(parser)
+    return parser
+
+
+def _show() -> ArgumentParser:
+    parser = _subparser("One stored run.")
+    parser.add_argument("digest", type=str, help="the run's name, or the first digits of it")
+    _add_store(parser)
+    return parser
+
+
+def _subparser(description: str, epilogue: str = "") -> ArgumentParser:
+    return ArgumentParser(description=description, epilog=epilogue, formatter_class=_Formatter)
+
+
+class _Formatter(DefaultHelpFormatter):
+    """Help that keeps the line breaks of its examples and tells the defaults."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in text.strip("\n").splitlines())
+
+
+def _add_store(parser: ArgumentParser) -> None:
+    parser.add_argument("--store", type=str, default="runs", metavar="DIR", help="the folder of finished runs")
+
+
+def _add_report(parser: ArgumentParser) -> None:
+    parser.add_argument("--report", type=str, default="report", metavar="DIR", help="the folder of the report")
+
+
+def _add_workers(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--workers",
+        type=PositiveInt | None,
+        default=None,
+        help="processes of one thread that train at the same time (default: one for each core)",
+    )
+
+
+def _do_reproduce(given: Namespace, console: Console) -> int:
+    studies, setup = given.studies, Setup(seeds=given.seeds, steps=given.steps)
+    if given.quick:
+        studies, setup = [*commands.QUICK_STUDIES], commands.QUICK
+    return commands.reproduce(Path(given.store), Path(given.report), studies, setup, given.workers, console)
+
+
+COMMANDS = {
+    "reproduce": _do_reproduce,
+    "list": lambda given, console: commands.list_names(Path(given.store), console),
+    "run": lambda given, console: commands.run_specs(
+        given.changes, given.sweep and Path(given.sweep), Path(given.store), given.workers, console
+    ),
+    "report": lambda given, console: commands.report(Path(given.store), Path(given.report), console),
+    "show": lambda given, console: commands.show(given.digest, Path(given.store), console),
+}

@@ -1,0 +1,92 @@
+"""What a terminal shows: progress with the time left, and tables; without a terminal, only begin and end."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tpr_attention.experiments.run import Failure
+from tpr_attention.experiments.run import Progress as Step
+
+__all__ = ["Estimate", "follow", "table"]
+
+
+class Estimate:
+    """The time left: groups that have begun go on at their own speed, the others at the mean speed of those."""
+
+    def __init__(self, runs: int, workers: int) -> None:
+        self.runs, self.workers = runs, workers
+        self.begun: dict[int, float] = {}
+        self.last: dict[int, tuple[Step, float]] = {}
+
+    def see(self, event: Step, now: float) -> None:
+        """Take note of how far a group has come."""
+        self.begun.setdefault(event.group, now)
+        self.last[event.group] = event, now
+
+    def seconds(self, now: float) -> float | None:
+        """How long it may still take; None before anything can be said."""
+        speeds: list[float] = []  # seconds a run
+        left = 0.0
+        for group, (event, seen) in self.last.items():
+            if event.step:
+                whole = (seen - self.begun[group]) * event.steps / event.step
+                speeds.append(whole / event.runs)
+                left += 0 if event.finished else max(whole - (now - self.begun[group]), 0)
+        if not speeds:
+            return None
+        waiting = self.runs - sum(event.runs for event, _ in self.last.values())
+        return (left + waiting * sum(speeds) / len(speeds)) / max(1, min(self.workers, len(self.last)))
+
+
+def follow(events: Iterable[Step | Failure], runs: int, workers: int, console: Console) -> list[Failure]:
+    """Show how trainings go on; those that failed."""
+    failures: list[Failure] = []
+    estimate = Estimate(runs, workers)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"training {runs} runs", total=float(runs), left="preparing")
+        done: dict[int, float] = {}
+        for event in events:
+            if isinstance(event, Failure):
+                failures.append(event)
+                console.print(
+                    f"[red]failed[/red]: {event.reason} ({', '.join(event.runs)})", highlight=False, markup=True
+                )
+                continue
+            now = time.monotonic()
+            estimate.see(event, now)
+            done[event.group] = event.runs * event.step / event.steps
+            left = estimate.seconds(now)
+            compiling = any(one.step == 0 for one, _ in estimate.last.values())
+            words = "compiling" if left is None and compiling else "" if left is None else f"about {_clock(left)} left"
+            bar.update(task, completed=sum(done.values()), left=words)
+        bar.update(task, left="")
+    return failures
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
+    """Print a table; texts are shown as they are."""
+    shown = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        shown.add_row(*(entry.replace("[", r"\[") for entry in row))
+    console.print(shown)
+
+
+def _clock(seconds: float) -> str:
+    """Minutes and seconds.
+
+    >>> _clock(75.4)
+    '1:15'
+    """
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

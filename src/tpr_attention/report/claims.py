@@ -1,0 +1,232 @@
+"""What the paper claims, and whether stored curves bear it out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tpr_attention.experiments.contestants import CONTESTANTS
+from tpr_attention.experiments.studies import Panel, Setup, study
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import SMALLEST, Interval, difference, ratio
+
+__all__ = ["CLAIMS", "Claim", "Evidence", "Verdict", "judge"]
+
+HOLDS, PARTLY, FAILS, UNKNOWN = "holds", "holds in part", "does not hold", "not run"
+SUBSTANTIAL = 2.0
+"""A loss at least this many times smaller is "substantially" better."""
+SOLVED = 1e-6
+"""A loss below this counts as solved: answers are off by a thousandth of a filler's length."""
+NEAR = 2.0
+"""Who generalises has a test loss of at most this many times the loss in distribution."""
+
+OURS, *BASELINES = CONTESTANTS
+
+
+class Evidence(NamedTuple):
+    """One comparison: a number of ours with another, for one panel or all."""
+
+    panel: Panel | None
+    against: str
+    ours: float
+    theirs: float
+    ratio: Interval
+    difference: Interval
+    favourable: bool
+
+
+class Verdict(NamedTuple):
+    """What became of a claim; `favourable` of `cells` cells speak for it."""
+
+    word: str
+    favourable: int
+    cells: int
+    evidence: tuple[Evidence, ...]
+
+
+Judge = Callable[[Results, Sequence[Panel]], list[list[Evidence]]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper that curves can contradict.
+
+    Args:
+        name: A short name.
+        source: Where the paper says it.
+        statement: What it says, in our words.
+        test: What must be true of a cell for it to count in favour, in words.
+        studies: The figures it is about.
+        judge: The comparisons of each cell; a cell counts if all of its comparisons are favourable.
+    """
+
+    name: str
+    source: str
+    statement: str
+    test: str
+    studies: tuple[str, ...]
+    judge: Judge
+
+
+def judge(claim: Claim, results: Results, setup: Setup) -> Verdict:
+    """Hold a claim against stored curves: it holds if all cells speak for it, in part if at least half do."""
+    panels = [panel for name in claim.studies for panel in study(name, setup).panels]
+    cells = [cell for cell in claim.judge(results, panels) if cell]
+    favourable = sum(all(one.favourable for one in cell) for cell in cells)
+    if not cells or not _complete(results, panels):
+        word = UNKNOWN
+    else:
+        word = HOLDS if favourable == len(cells) else PARTLY if 2 * favourable >= len(cells) else FAILS
+    return Verdict(word, favourable, len(cells), tuple(one for cell in cells for one in cell))
+
+
+def _complete(results: Results, panels: Sequence[Panel]) -> bool:
+    return all(results.stored(curve) for panel in panels for curve in panel.curves)
+
+
+def _final(results: Results, panel: Panel, label: str, condition: str | None = None) -> np.ndarray:
+    curve = next(curve for curve in panel.curves if curve.label == label)
+    return results.final(curve, condition or panel.condition)
+
+
+def _compare(panel: Panel | None, against: str, ours: np.ndarray, theirs: np.ndarray, at_least: float) -> Evidence:
+    """Seeds that both have; in favour if the whole interval of the ratio is above what is asked."""
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    ours, theirs = ours[both], theirs[both]
+    found = ratio(ours, theirs)
+    low = found.value if found.low is None else found.low
+    return Evidence(
+        panel, against, float(ours.mean()), float(theirs.mean()), found, difference(ours, theirs), low > at_least
+    )
+
+
+def _lower(at_least: float) -> Judge:
+    """Our loss is lower than that of each baseline, by this factor."""
+
+    def of_cells(results: Results, panels: Sequence[Panel]) -> Iterator[list[Evidence]]:
+        for panel in panels:
+            ours = _final(results, panel, OURS)
+            others = {label: _final(results, panel, label) for label in BASELINES}
+            yield [
+                _compare(panel, label, ours, theirs, at_least)
+                for label, theirs in others.items()
+                if np.isfinite(ours * theirs).any()
+            ]
+
+    return lambda results, panels: list(of_cells(results, panels))
+
+
+def _solves(results: Results, panels: Sequence[Panel]) -> list[list[Evidence]]:
+    """Our loss is nothing but rounding, for every seed."""
+    cells = []
+    for panel in panels:
+        ours = _final(results, panel, OURS)
+        ours = ours[np.isfinite(ours)]
+        if len(ours):
+            found = _compare(panel, "a loss of 1e-6", ours, np.full_like(ours, SOLVED), 1.0)
+            cells.append([found._replace(favourable=bool((ours < SOLVED).all()))])
+    return cells
+
+
+def _generalises(results: Results, panels: Sequence[Panel]) -> list[list[Evidence]]:
+    """Our loss in a test is near that in distribution, or nothing but rounding."""
+    cells = []
+    for panel in panels:
+        ours, inside = (_final(results, panel, OURS, condition) for condition in (panel.condition, "in_distribution"))
+        if np.isfinite(ours * inside).any():
+            found = _compare(panel, "itself in distribution", ours, inside, 1 / NEAR)
+            cells.append([found._replace(favourable=found.favourable or found.ours < SOLVED)])
+    return cells
+
+
+def _larger_with_interaction(results: Results, panels: Sequence[Panel]) -> list[list[Evidence]]:
+    """For each split and test: our advantage over the better baseline is larger with an interaction than without."""
+    cells = []
+    without = {(panel.split, panel.condition): panel for panel in panels if not panel.interaction and panel.heads == 8}
+    for panel in panels:
+        if panel.interaction:
+            other = without[panel.split, panel.condition]
+            here, there = (_advantage(results, one) for one in (panel, other))
+            if np.isfinite(here * there).any():
+                cells.append([_compare(panel, "its advantage without interaction", there, here, 1.0)])
+    return cells
+
+
+def _advantage(results: Results, panel: Panel) -> np.ndarray:
+    best = np.min([_final(results, panel, label) for label in BASELINES], axis=0)
+    ours = _final(results, panel, OURS)
+    advantage: np.ndarray = np.maximum(best, SMALLEST) / np.maximum(ours, SMALLEST)
+    return advantage
+
+
+LOWER = "the loss is lower than that of both baselines: the 95 % interval of each ratio is above 1"
+MUCH_LOWER = "the loss is at least 2 times lower than that of both baselines: each ratio's 95 % interval is above 2"
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "main figure, no interaction",
+        "section 4, first results figure",
+        "With red squares held out and 4 heads, TPR-Attention has lower loss than both baselines in all tests.",
+        LOWER,
+        ("main-noninteracting",),
+        _lower(1.0),
+    ),
+    Claim(
+        "main figure, interactions",
+        "section 4, second results figure, and section 5",
+        "When factors interact (red squares held out), TPR-Attention does substantially better than both baselines.",
+        MUCH_LOWER,
+        ("main-interacting",),
+        _lower(SUBSTANTIAL),
+    ),
+    Claim(
+        "no interaction, everywhere",
+        "appendix F.1",
+        "Without interaction TPR-Attention has lower loss than both baselines on all splits, with 4 and 8 heads.",
+        LOWER,
+        ("noninteracting",),
+        _lower(1.0),
+    ),
+    Claim(
+        "numerical interaction, everywhere",
+        "appendix F.2 and section 5",
+        "With the scale_pos interaction TPR-Attention has substantially lower loss than both baselines on all splits.",
+        MUCH_LOWER,
+        ("numerical",),
+        _lower(SUBSTANTIAL),
+    ),
+    Claim(
+        "categorical interaction, everywhere",
+        "appendix F.3 and section 5",
+        "With the shape_col interaction TPR-Attention has substantially lower loss than both baselines on all splits.",
+        MUCH_LOWER,
+        ("categorical",),
+        _lower(SUBSTANTIAL),
+    ),
+    Claim(
+        "substitution is learned",
+        "appendix D",
+        "Without interaction TPR-Attention learns the substitution itself: its loss vanishes in all tests.",
+        "the loss of every seed is below 1e-6",
+        ("noninteracting",),
+        _solves,
+    ),
+    Claim(
+        "generalises under interaction",
+        "section 5",
+        "With interacting factors TPR-Attention generalises compositionally out of distribution.",
+        "the loss is at most twice that of the same model in distribution (95 % interval), or below 1e-6",
+        ("numerical", "categorical"),
+        _generalises,
+    ),
+    Claim(
+        "particularly when factors interact",
+        "section 1",
+        "The advantage is particularly large in the difficult setting, where factors interact.",
+        "with 8 heads, the loss of the better baseline divided by ours is larger with the interaction than without",
+        ("noninteracting", "numerical", "categorical"),
+        _larger_with_interaction,
+    ),
+)
+"""In the order of the paper's results."""

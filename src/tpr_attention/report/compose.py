@@ -1,0 +1,198 @@
+"""What the report says, in order: the summary, the claims, the figures, and all that stands behind them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tpr_attention.experiments.contestants import CONTESTANTS, RATES
+from tpr_attention.experiments.own import own_runs
+from tpr_attention.experiments.readings import READINGS
+from tpr_attention.experiments.search import GRID, best_rate, score, search
+from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.experiments.store import Store
+from tpr_attention.experiments.studies import PLANS, READ_AGAIN, STUDIES, Curve, Panel, Setup, Study, study
+from tpr_attention.report.cells import actions_table, cells_table, distinct, interval, roles_table, sizes_table
+from tpr_attention.report.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict, judge
+from tpr_attention.report.decisions import decisions_table
+from tpr_attention.report.document import Block, Document, Figure, Section, Table, Text
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import standard_error
+from tpr_attention.report.style import number
+from tpr_attention.report.summary import summary
+
+__all__ = ["Material", "compose", "gather"]
+
+WORST_FIRST = (FAILS, PARTLY, HOLDS, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a report is made from."""
+
+    results: Results
+    setup: Setup
+    panels: Sequence[Panel]
+    own: Study
+
+
+def gather(store: Store, setup: Setup) -> Material:
+    """Read what a store has of all plans."""
+    planned = {spec.digest: spec for plan in PLANS.values() for spec in plan(setup)}
+    own = own_runs(store.spec(digest) for digest in store if digest not in planned)
+    results = Results(store, [*planned.values(), *own.specs])
+    panels = distinct(panel for name in STUDIES for panel in study(name, setup).panels)
+    stored = [panel for panel in panels if all(results.stored(curve) for curve in panel.curves)]
+    return Material(results, setup, stored, own)
+
+
+def compose(material: Material) -> Document:
+    """The whole report."""
+    results, setup, panels = material.results, material.setup, material.panels
+    verdicts = {claim: judge(claim, results, setup) for claim in CLAIMS}
+    sections = [
+        Section("Summary", [Text(text) for text in summary(verdicts, results, panels, setup)]),
+        Section("The paper's claims", _claims(verdicts)),
+        Section("Figures", _figures(results, setup)),
+        *([Section("Other runs", _own(results, material.own))] if material.own.panels else []),
+        Section("All cells", [cells_table(results, panels)]),
+        Section("By role and by action", [roles_table(results, panels), actions_table(results, panels)]),
+        Section("Other readings of the paper", _readings(results, setup)),
+        Section("Models and their learning rates", [sizes_table(results, panels), *_search(results, setup)]),
+        Section("Decisions", [decisions_table()]),
+        Section("Where this comes from", _origin(results, setup)),
+    ]
+    return Document("TPR-Attention for combinatorial generalization: a reproduction", sections)
+
+
+def _claims(verdicts: dict[Claim, Verdict]) -> list[Block]:
+    order = sorted(verdicts, key=lambda claim: WORST_FIRST.index(verdicts[claim].word))
+    rows = [
+        [claim.name, claim.statement, claim.source, verdicts[claim].word, _count(verdicts[claim]), claim.test]
+        for claim in order
+    ]
+    evidence = [
+        [
+            claim.name,
+            one.panel.name if one.panel else "all",
+            one.against,
+            number(one.ours),
+            number(one.theirs),
+            interval(one.ratio),
+            interval(one.difference),
+            "yes" if one.favourable else "no",
+        ]
+        for claim in order
+        for one in verdicts[claim].evidence
+    ]
+    explained = (
+        "A cell is one task and one test. A claim holds if every cell speaks for it, in part if at least half do. "
+        "Ratios are geometric means over seeds of the other's loss divided by TPR-Attention's, each seed compared with "
+        "itself; brackets are 95 % bootstrap intervals over seeds, which with five seeds are rather too narrow."
+    )
+    columns = ["claim", "what the paper says", "where", "verdict", "cells", "a cell speaks for it if"]
+    compared = ["claim", "cell", "against", "ours", "theirs", "ratio [95 %]", "difference [95 %]", "in favour"]
+    return [
+        Table("claims", "Each claim and its verdict, failures first.", columns, rows),
+        Text(explained),
+        Table("evidence", "Every comparison behind the verdicts.", compared, evidence, folded=True),
+    ]
+
+
+def _count(verdict: Verdict) -> str:
+    return f"{verdict.favourable} of {verdict.cells}"
+
+
+def _figures(results: Results, setup: Setup) -> list[Block]:
+    made = [study(name, setup) for name in STUDIES]
+    return [Figure(one, one.caption) for one in made if any(map(results.stored, one.curves()))]
+
+
+def _own(results: Results, own: Study) -> list[Block]:
+    rows = [
+        [
+            panel.row,
+            panel.column,
+            curve.label,
+            str(len(losses)),
+            number(float(losses.mean())),
+            number(standard_error(losses)),
+        ]
+        for panel in own.panels
+        for curve in panel.curves
+        for losses in [results.final(curve, panel.condition)]
+    ]
+    columns = ["task", "test", "run", "seeds", "mean", "SE"]
+    return [Figure(own, own.caption), Table("own-runs", "Final losses of these runs.", columns, rows)]
+
+
+def _readings(results: Results, setup: Setup) -> list[Block]:
+    claims = [claim for claim in CLAIMS if set(claim.studies) <= set(READ_AGAIN)]
+    rows = []
+    for name, reading in READINGS.items():
+        changed = replace(setup, reading=name)
+        found = [judge(claim, results, changed) for claim in claims]
+        if all(verdict.word == UNKNOWN for verdict in found):
+            continue
+        ratios = [_worst(verdict) for verdict in found]
+        verdicts = [f"{verdict.word}" for verdict in found]
+        counts = [_count(verdict) for verdict in found]
+        rows.append(
+            [name, reading.title, reading.decision or "-"]
+            + [entry for three in zip(verdicts, counts, ratios, strict=True) for entry in three]
+        )
+    if len(rows) < 2:
+        return [Text("Not run yet: `tpr-attention reproduce --studies readings` trains and adds them.")]
+    heads = [entry for claim in claims for entry in (claim.name, "cells", "smallest ratio")]
+    text = (
+        "One choice changed at a time, for the two main figures (square_red held out). The smallest ratio is that of "
+        "the least favourable comparison: a baseline's loss divided by TPR-Attention's."
+    )
+    columns = ["reading", "what is different", "record", *heads]
+    return [Text(text), Table("readings", "Claim by reading: the verdicts.", columns, rows)]
+
+
+def _worst(verdict: Verdict) -> str:
+    return number(min(one.ratio.value for one in verdict.evidence)) if verdict.evidence else "-"
+
+
+def _search(results: Results, setup: Setup) -> list[Block]:
+    rows = []
+    for (label, interaction, heads), rates in search(setup.steps).items():
+        if all(spec.digest in results.specs for specs in rates.values() for spec in specs):
+            best = best_rate(rates, lambda spec: _inside(results, spec))
+            scores = [number(10 ** score([_inside(results, spec) for spec in rates[rate]])) for rate in GRID]
+            same = "yes" if best == RATES[label, interaction, heads] else "no"
+            rows.append([label, interaction or "none", str(heads), *scores, f"{best:g}", same])
+    if not rows:
+        return [Text("The search for learning rates can be repeated: `tpr-attention reproduce --studies search`.")]
+    columns = ["model", "interaction", "heads", *(f"{rate:g}" for rate in GRID), "best", "is the one used"]
+    caption = "In-distribution loss for each learning rate: geometric mean over three seeds that no study uses."
+    return [Table("search", caption, columns, rows)]
+
+
+def _inside(results: Results, spec: RunSpec) -> float:
+    return float(results.final(Curve("", (spec,)), "in_distribution")[0])
+
+
+def _origin(results: Results, setup: Setup) -> list[Block]:
+    origins = results.provenance()
+    trained = [spec for spec in results.specs.values() if spec.model in CONTESTANTS]
+    seconds = sum(float(str(origin["seconds"])) for origin in origins)
+    facts = {
+        key: ", ".join(sorted({str(origin.get(key, "unknown")) for origin in origins}))
+        for key in (*dict.fromkeys(key for origin in origins for key in origin),)
+        if key not in ("seconds", "parameters", "trained_together")
+    }
+    text = (
+        f"{len(results.specs)} stored runs, {len(trained)} of them trainings of the three contestants with up to "
+        f"{setup.steps:,} steps and {setup.seeds} seeds; {seconds:,.0f} seconds of one core in all."
+    )
+    how = (
+        "To repeat it: `make reproduce` in a clone of the repository, or `tpr-attention reproduce` where the package "
+        "is installed with the extra `bench`. What is stored is not trained again."
+    )
+    rows = [[key.replace("_", " "), value] for key, value in facts.items()]
+    return [
+        Text(text),
+        Text(how),
+        Table("provenance", "Builds and machines of the stored runs.", ["what", "which"], rows),
+    ]

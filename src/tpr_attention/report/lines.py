@@ -1,0 +1,154 @@
+"""What a figure shows, before it is drawn: lines, bands, floors, and how far the axes reach."""
+
+from collections.abc import Iterable
+from math import isfinite
+from textwrap import wrap
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from tpr_attention.experiments.studies import Band, Panel, Study
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import band
+from tpr_attention.report.style import Style, styles
+
+__all__ = [
+    "BOTTOM",
+    "NOT_RUN",
+    "Line",
+    "band_words",
+    "column_title",
+    "columns",
+    "floors",
+    "last_step",
+    "limits",
+    "lines",
+    "looks",
+    "notes",
+    "one_band",
+    "row_title",
+    "rows",
+    "unseen",
+]
+
+BOTTOM = 1e-10
+"""Losses below this are zero for every purpose: an axis ends here, so that they do not squash the rest."""
+
+NOT_RUN = "not run yet"
+
+
+class Line(NamedTuple):
+    """The mean over seeds, and the lower and upper edge of the band about it; with one seed there are none."""
+
+    label: str
+    steps: Float[np.ndarray, "s"]
+    mean: Float[np.ndarray, "s"]
+    edges: tuple[Float[np.ndarray, "s"], Float[np.ndarray, "s"]] | None
+    seeds: int
+
+
+def rows(study: Study) -> list[str]:
+    """Titles of rows, from the top."""
+    return list(dict.fromkeys(panel.row for panel in study.panels))
+
+
+def columns(study: Study) -> list[str]:
+    """Titles of columns, from the left."""
+    return list(dict.fromkeys(panel.column for panel in study.panels))
+
+
+def row_title(panel: Panel) -> list[str]:
+    """The title of a panel's row, in lines that are no longer than a panel is high."""
+    return wrap(panel.row, 24)
+
+
+def column_title(study: Study, panel: Panel) -> list[str]:
+    """The title of a panel's column in lines: where bands differ, also its band."""
+    return [panel.column] if one_band(study) else [panel.column, f"band: {band_words(panel.band)}"]
+
+
+def looks(study: Study) -> dict[str, Style]:
+    """The looks of all lines: contestants first, then floors."""
+    contestants = [curve.label for panel in study.panels for curve in panel.curves]
+    return styles([*contestants, *(curve.label for panel in study.panels for curve in panel.floors)])
+
+
+def lines(panel: Panel, results: Results) -> list[Line]:
+    """The contestants of a panel that are stored."""
+    found = []
+    for curve in panel.curves:
+        course = results.course(curve, panel.condition)
+        if course is not None:
+            steps, losses = course
+            mean, *edges = band(losses, panel.band) or (losses.mean(0),)
+            found.append(Line(curve.label, steps, mean, (edges[0], edges[1]) if edges else None, len(losses)))
+    return found
+
+
+def floors(panel: Panel, results: Results) -> dict[str, float]:
+    """Label to mean final loss over the seeds, of the floors of a panel that are stored."""
+    finals = {curve.label: results.final(curve, panel.condition) for curve in panel.floors}
+    stored = {label: losses[np.isfinite(losses)] for label, losses in finals.items()}
+    return {label: float(losses.mean()) for label, losses in stored.items() if losses.size}
+
+
+def unseen(panel: Panel, results: Results) -> list[str]:
+    """The words of the floors of a panel that are too low for its axis."""
+    low = [label for label, height in floors(panel, results).items() if height < BOTTOM]
+    return [look.words for look in styles(low).values()]
+
+
+def limits(panels: Iterable[Panel], results: Results) -> tuple[float, float]:
+    """The ends of a logarithmic axis for some panels: all means, bands and floors, but nothing below `BOTTOM`.
+
+    Lower edges far below all means do not count: a band may reach zero, which no such axis shows.
+    """
+    panels = list(panels)
+    found = [line for panel in panels for line in lines(panel, results)]
+    means = [value for line in found for value in line.mean.tolist()]
+    below, above = ([value for line in found if line.edges for value in line.edges[side].tolist()] for side in (0, 1))
+    heights = [height for panel in panels for height in floors(panel, results).values()]
+    shown = [value for value in (*means, *above, *heights) if isfinite(value) and value >= BOTTOM]
+    if not shown:
+        return 1e-3, 1.0
+    high = max(shown)
+    low = min(value for value in (*shown, *below) if value >= max(BOTTOM, min(shown) / 10))
+    margin = min(2.0, max(1.25, (high / low) ** 0.06))
+    leaves = any(value < BOTTOM for value in means)
+    return BOTTOM if leaves else max(BOTTOM, low / margin), high * margin
+
+
+def last_step(panel: Panel) -> int:
+    """Where the axis of steps ends."""
+    return max(spec.steps for curve in panel.curves for spec in curve.specs)
+
+
+def band_words(band: Band) -> str:
+    """A band in words.
+
+    >>> band_words(Band(2, "SD"))
+    'mean ± 2 SD'
+    """
+    return f"mean ± {band.times} {band.kind}"
+
+
+def one_band(study: Study) -> Band | None:
+    """The band of all panels; None where panels differ."""
+    bands = {panel.band for panel in study.panels}
+    return bands.pop() if len(bands) == 1 else None
+
+
+def notes(study: Study, results: Results) -> list[str]:
+    """What a reader of the figure must know besides its legend: the seeds, and what is out of sight."""
+    found = [line for panel in study.panels for line in lines(panel, results)]
+    if not found:
+        return []
+    few, many = min(line.seeds for line in found), max(line.seeds for line in found)
+    over = f"{few} to {many} seeds" if few < many else f"{many} seeds"
+    said = [f"Lines: mean over {over}." if many > 1 else "Lines: one seed, no band."]
+    if any((line.mean < BOTTOM).any() for line in found):
+        said.append(f"Losses below {BOTTOM:.0e} are left out of sight.")
+    if any(line.edges and (line.edges[0] <= 0).any() for line in found):
+        said.append("Bands that reach zero run off the bottom.")
+    return said

@@ -1,0 +1,82 @@
+"""The losses of stored runs, by line of a figure."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+from jaxtyping import Float
+
+from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.experiments.store import Store
+from tpr_attention.experiments.studies import Curve
+
+__all__ = ["Course", "Results"]
+
+
+class Course(NamedTuple):
+    """How losses went: one row a seed."""
+
+    steps: Float[np.ndarray, "s"]
+    losses: Float[np.ndarray, "n s"]
+
+
+class Results:
+    """What a store has of some runs. Runs that are not stored are left out."""
+
+    def __init__(self, store: Store, specs: Iterable[RunSpec]) -> None:
+        self.store = store
+        self.specs = {spec.digest: spec for spec in specs if spec.digest in store}
+        self.table = store.table(self.specs)
+        self._courses = (
+            {
+                key: (rows["step"].to_numpy(), rows["loss"].to_numpy())
+                for key, rows in self.table.filter(pl.col("action").is_null())
+                .sort("step")
+                .partition_by("run", "condition", as_dict=True)
+                .items()
+            }
+            if self.specs
+            else {}
+        )
+
+    def stored(self, curve: Curve) -> list[RunSpec]:
+        """The runs of a line that are stored."""
+        return [spec for spec in curve.specs if spec.digest in self.specs]
+
+    def course(self, curve: Curve, condition: str) -> Course | None:
+        """The losses of a line over its steps; None if nothing of it is stored."""
+        found = [self._courses[spec.digest, condition] for spec in self.stored(curve)]
+        return Course(found[0][0], np.stack([losses for _, losses in found])) if found else None
+
+    def final(self, curve: Curve, condition: str) -> Float[np.ndarray, "n"]:
+        """The last loss of each seed; NaN for runs that are not stored."""
+        return np.array(
+            [
+                self._courses[spec.digest, condition][1][-1] if spec.digest in self.specs else np.nan
+                for spec in curve.specs
+            ]
+        )
+
+    def by_role(self, curve: Curve, condition: str) -> dict[str, float]:
+        """The last loss of each role, mean over seeds."""
+        rows = self._last(curve, condition).filter(pl.col("action").is_null())
+        means = rows.select(cs.starts_with("role_")).mean()
+        found = means.row(0, named=True) if len(means) else {}
+        return {name.removeprefix("role_"): loss for name, loss in found.items() if loss is not None}
+
+    def by_action(self, curve: Curve, condition: str) -> dict[str, float]:
+        """The last loss of each action the condition has, mean over seeds."""
+        rows = self._last(curve, condition).filter(pl.col("action").is_not_null())
+        found = rows.group_by("action", maintain_order=True).agg(pl.col("loss").mean())
+        return dict(found.select("action", "loss").iter_rows())
+
+    def _last(self, curve: Curve, condition: str) -> pl.DataFrame:
+        runs = [spec.digest for spec in self.stored(curve)]
+        rows = self.table.filter(pl.col("run").is_in(runs), pl.col("condition") == condition)
+        return rows.filter(pl.col("step") == pl.col("step").max().over("run"))
+
+    def provenance(self) -> list[Mapping[str, object]]:
+        """Where each run comes from."""
+        return [self.store.provenance(digest) for digest in self.specs]

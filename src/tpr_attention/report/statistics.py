@@ -1,0 +1,75 @@
+"""Means over seeds, their bands, and paired comparisons."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats  # type: ignore[import-untyped]
+
+from tpr_attention.experiments.studies import Band
+
+__all__ = ["SMALLEST", "Interval", "band", "difference", "ratio", "standard_error"]
+
+LEVEL = 0.95
+RESAMPLES = 9999
+SMALLEST = 1e-16
+"""Losses below this are rounding: they count as this where a logarithm is taken."""
+
+Losses = Float[np.ndarray, "n"]
+
+
+class Interval(NamedTuple):
+    """An estimate and its bootstrap confidence interval over seeds; with one seed there is none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def standard_error(losses: Losses) -> float | None:
+    """The standard error of a mean; None with fewer than two seeds."""
+    return float(losses.std(ddof=1) / np.sqrt(len(losses))) if len(losses) > 1 else None
+
+
+def band(losses: Float[np.ndarray, "n s"], kind: Band) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The mean over seeds, and the lower and upper edge about it; None with fewer than two seeds.
+
+    >>> mean, low, high = band(np.array([[1.0], [3.0]]), Band(2, "SE"))
+    >>> float(mean[0]), float(low[0]), float(high[0])
+    (2.0, 0.0, 4.0)
+    """
+    if len(losses) < 2:
+        return None
+    mean, spread = losses.mean(0), losses.std(0, ddof=1)
+    width = kind.times * (spread if kind.kind == "SD" else spread / np.sqrt(len(losses)))
+    return mean, mean - width, mean + width
+
+
+def ratio(ours: Losses, theirs: Losses) -> Interval:
+    """How many times our loss theirs is: the geometric mean over seeds, each seed compared with itself.
+
+    >>> round(ratio(np.array([1.0, 1.0]), np.array([2.0, 8.0])).value, 6)
+    4.0
+    """
+    logs = np.log(np.maximum(theirs, SMALLEST)) - np.log(np.maximum(ours, SMALLEST))
+    return Interval(*(None if value is None else float(np.exp(value)) for value in _bootstrap(logs)))  # type: ignore[arg-type]
+
+
+def difference(ours: Losses, theirs: Losses) -> Interval:
+    """Their loss minus ours: the mean over seeds, each seed compared with itself."""
+    return _bootstrap(theirs - ours)
+
+
+def _bootstrap(values: Losses) -> Interval:
+    """The mean, and the percentiles of the means of resampled seeds; the same numbers always give the same interval."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return Interval(float(values.mean()), None, None)
+    found = stats.bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=LEVEL,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Interval(float(values.mean()), float(found.low), float(found.high))

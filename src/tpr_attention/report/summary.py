@@ -1,0 +1,97 @@
+"""The report in five sentences; what fails is said first."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tpr_attention.experiments.contestants import CONTESTANTS
+from tpr_attention.experiments.studies import Curve, Panel, Setup
+from tpr_attention.report.claims import FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import ratio
+from tpr_attention.report.style import number
+
+__all__ = ["summary"]
+
+OURS, *BASELINES = CONTESTANTS
+
+
+def summary(
+    verdicts: Mapping[Claim, Verdict], results: Results, panels: Sequence[Panel], setup: Setup
+) -> Iterator[str]:
+    """Five sentences, fewer if not all has been run."""
+    if not panels:
+        yield "Nothing has been run yet: `tpr-attention reproduce` trains what the paper's figures need."
+        return
+    yield _of_claims(verdicts)
+    for interacts, words in ((False, "Without interaction"), (True, "With interacting factors")):
+        chosen = [panel for panel in panels if bool(panel.interaction) == interacts]
+        if chosen:
+            yield _comparison(words, chosen, results)
+    interacting = [panel for panel in panels if panel.interaction]
+    if interacting:
+        yield _limits(interacting, results)
+    yield (
+        f"All of this is under our reading of what the paper leaves open, with {setup.seeds} "
+        f"seed{'s' if setup.seeds != 1 else ''} and {setup.steps:,} steps of training for every model."
+    )
+
+
+def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
+    words: dict[str, list[str]] = {FAILS: [], PARTLY: [], HOLDS: [], UNKNOWN: []}
+    for claim, verdict in verdicts.items():
+        words[verdict.word].append(f"{claim.name} ({verdict.favourable} of {verdict.cells} cells)")
+    begin = {FAILS: "does not hold", PARTLY: "holds in part", HOLDS: "holds"}
+    parts = [f"{begin[word]}: {', '.join(words[word])}" for word in begin if words[word]]
+    judged = len(verdicts) - len(words[UNKNOWN])
+    counts = f"{len(words[FAILS])} of {judged} claims of the paper fail, {len(words[PARTLY])} hold in part and "
+    return f"Of the claims that could be judged, {counts}{len(words[HOLDS])} hold ({'; '.join(parts)})."
+
+
+def _comparison(words: str, panels: Sequence[Panel], results: Results) -> str:
+    """Where ours is lower than both, and by how much than each."""
+    lower = sum(all(_ratio(results, panel, label) > 1 for label in BASELINES) for panel in panels)
+    against = []
+    for label in BASELINES:
+        ratios = np.array([_ratio(results, panel, label) for panel in panels])
+        against.append(
+            f"{CONTESTANTS[label]}'s loss is {_times(np.exp(np.log(ratios).mean()))} that of TPR-Attention "
+            f"({_times(ratios.min())} to {_times(ratios.max())})"
+        )
+    return (
+        f"{words}, TPR-Attention has the lowest loss in {lower} of {len(panels)} cells; as geometric means over cells "
+        f"and seeds, {' and '.join(against)}."
+    )
+
+
+def _limits(panels: Sequence[Panel], results: Results) -> str:
+    shares, below = [], 0
+    for panel in panels:
+        ours = _mean(results, panel.curves, OURS, panel.condition)
+        floor = _mean(results, panel.floors, "linear-floor", panel.condition)
+        if floor > 1e-9:
+            shares.append(ours / floor)
+            below += any(_mean(results, panel.curves, label, panel.condition) < floor for label in BASELINES)
+    return (
+        "The paper's layer is linear in its inputs for each action, so it cannot do better than the best linear model: "
+        f"where that has a loss at all, TPR-Attention ends at {number(min(shares))} to {number(max(shares))} times it, "
+        f"and in {below} of these {len(shares)} cells a baseline that is not linear ends below it."
+    )
+
+
+def _mean(results: Results, curves: Iterable[Curve], label: str, condition: str) -> float:
+    curve = next(curve for curve in curves if curve.label == label)
+    return float(np.nanmean(results.final(curve, condition)))
+
+
+def _ratio(results: Results, panel: Panel, label: str) -> float:
+    ours, theirs = (
+        results.final(next(curve for curve in panel.curves if curve.label == one), panel.condition)
+        for one in (OURS, label)
+    )
+    both = np.isfinite(ours * theirs)
+    return ratio(ours[both], theirs[both]).value
+
+
+def _times(factor: float) -> str:
+    return f"{number(float(factor))} times"

@@ -1,0 +1,77 @@
+"""Write the report of a store: page, Markdown, figures and tables."""
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+
+from tpr_attention.experiments.files import write_file
+from tpr_attention.experiments.store import Store, StoreError
+from tpr_attention.experiments.studies import Setup
+from tpr_attention.report import figures
+from tpr_attention.report.compose import Material, compose, gather
+from tpr_attention.report.document import Document, Figure, Table
+from tpr_attention.report.latex import latex_table
+from tpr_attention.report.markdown import markdown
+from tpr_attention.report.page import page
+
+__all__ = ["infer_setup", "write_report"]
+
+IN_LATEX = ("cells", "claims")
+
+
+def infer_setup(store: Store) -> Setup:
+    """How a store was filled: the most frequent number of steps, and how many of the first seeds it has."""
+    specs = [store.spec(digest) for digest in store]
+    if not specs:
+        return Setup()
+    steps = Counter(spec.steps for spec in specs).most_common(1)[0][0]
+    seeds = {spec.seed for spec in specs if spec.steps == steps}
+    return Setup(seeds=next(seed for seed in range(len(seeds) + 1) if seed not in seeds) or 1, steps=steps)
+
+
+def write_report(store: Store, folder: Path, setup: Setup) -> Path:
+    """Write everything into a folder; the path of the page."""
+    material = gather(store, setup)
+    document = compose(material)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_tables(document, material, folder / "tables")
+        (folder / "figures").mkdir(exist_ok=True)
+        for block in _blocks(document):
+            if isinstance(block, Figure):
+                figures.save(block.study, material.results, folder / "figures")
+        write_file(folder / "report.md", markdown(document).encode())
+        write_file(folder / "index.html", page(document, material.results).encode())
+    except OSError as error:
+        raise StoreError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    return folder / "index.html"
+
+
+def _write_tables(document: Document, material: Material, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for block in _blocks(document):
+        if isinstance(block, Table):
+            write_file(folder / f"{block.name}.csv", _csv(block))
+            if block.name in IN_LATEX:
+                write_file(folder / f"{block.name}.tex", latex_table(block).encode())
+    losses = material.results.table.filter(pl.col("step") == pl.col("steps")) if material.results.specs else None
+    if losses is not None:
+        buffer = io.BytesIO()
+        losses.write_parquet(buffer)
+        write_file(folder / "losses.parquet", buffer.getvalue())
+        write_file(folder / "losses.csv", losses.write_csv().encode())
+
+
+def _blocks(document: Document) -> list[object]:
+    return [block for section in document.sections for block in section.blocks]
+
+
+def _csv(table: Table) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return text.getvalue().encode()
