@@ -32,9 +32,16 @@ lint: setup
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-# What of the paper can be reproduced so far: its figure 1, as the executed tutorial.
-reproduce: docs
-	@echo "figure 1 of the paper: docs/_build/html/tutorial.html"
+# The paper's experiments: trainings into runs/, the report into report/. Again, it trains only what is missing.
+reproduce: setup
+	$(BIN)/tpr-attention reproduce
+
+# The same with every reading of the paper and the search for learning rates, shown in the documentation.
+docs/reproduction.md: setup
+	$(BIN)/tpr-attention reproduce
+	$(BIN)/tpr-attention reproduce --studies readings search
+	mkdir -p docs/figures && cp report/figures/*.png docs/figures/
+	cp report/report.md $@
 
 docs: .venv/.installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html

@@ -72,13 +72,15 @@ def set_equations_apart(app, what, name, obj, options, lines):
 
 
 PUBLIC = ("functional", "nn", "data", "data.sprites", "models")
+CHOSEN = ("tpr_attention.experiments.", "tpr_attention.report.")  # only the entry points of these are in the reference
 
 
 def check_api_is_complete(app, env):
     """Every public name, and nothing else, is in the reference; members of classes are not counted."""
     entries = env.domaindata["py"]["objects"].items()
     kinds = ("function", "class", "exception", "data", "type")
-    documented = {name for name, entry in entries if entry.objtype in kinds and not entry.aliased}
+    found = {name for name, entry in entries if entry.objtype in kinds and not entry.aliased}
+    documented = {name for name in found if not name.startswith(CHOSEN)}
     modules = [importlib.import_module(f"tpr_attention.{name}") for name in PUBLIC]
     public = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
     if documented != public:

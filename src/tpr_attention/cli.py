@@ -3,13 +3,13 @@
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from importlib import import_module
 
-from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
+from jsonargparse import ArgumentParser, DefaultHelpFormatter
 from jsonargparse.typing import PositiveInt
 from rich.console import Console
 
-from tpr_attention import __version__, commands
+from tpr_attention import __version__
 from tpr_attention.experiments.spec import SpecError
 from tpr_attention.experiments.store import StoreError
 from tpr_attention.experiments.studies import PLANS, STUDIES, Setup
@@ -43,8 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     console, errors = Console(soft_wrap=not sys.stdout.isatty()), Console(stderr=True, soft_wrap=True)
     try:
-        return COMMANDS[parsed.subcommand](parsed[parsed.subcommand], console)  # type: ignore[no-untyped-call]
-    except (SpecError, commands.RequestError) as error:
+        command = import_module(COMMANDS[parsed.subcommand]).command  # only now: help must not wait for torch
+        code: int = command(**parsed[parsed.subcommand].as_dict(), console=console)
+        return code
+    except SpecError as error:
         errors.print(f"error: {error}", style="red", markup=False, highlight=False)
         return 2
     except StoreError as error:
@@ -106,8 +108,12 @@ def _list() -> ArgumentParser:
 
 def _run() -> ArgumentParser:
     parser = _subparser("Train models of your choice.", RUN)
-    parser.add_argument("changes", nargs="*", default=[], metavar="key=value", help="a key of the spec and its value, or a list")
-    parser.add_argument("--sweep", type=str, default=None, metavar="FILE", help="a YAML file that describes the runs")
+    parser.add_argument(
+        "changes", nargs="*", default=[], metavar="key=value", help="a key of the spec and its value, or a list"
+    )
+    parser.add_argument(
+        "--sweep", dest="sweep_file", type=str, default=None, metavar="FILE", help="a YAML file that describes the runs"
+    )
     _add_store(parser)
     _add_workers(parser)
     return parser
@@ -155,19 +161,5 @@ def _add_workers(parser: ArgumentParser) -> None:
     )
 
 
-def _do_reproduce(given: Namespace, console: Console) -> int:
-    studies, setup = given.studies, Setup(seeds=given.seeds, steps=given.steps)
-    if given.quick:
-        studies, setup = [*commands.QUICK_STUDIES], commands.QUICK
-    return commands.reproduce(Path(given.store), Path(given.report), studies, setup, given.workers, console)
-
-
-COMMANDS = {
-    "reproduce": _do_reproduce,
-    "list": lambda given, console: commands.list_names(Path(given.store), console),
-    "run": lambda given, console: commands.run_specs(
-        given.changes, given.sweep and Path(given.sweep), Path(given.store), given.workers, console
-    ),
-    "report": lambda given, console: commands.report(Path(given.store), Path(given.report), console),
-    "show": lambda given, console: commands.show(given.digest, Path(given.store), console),
-}
+COMMANDS = {name: f"tpr_attention.commands.{name}" for name in ("reproduce", "run", "report", "show")}
+COMMANDS["list"] = "tpr_attention.commands.listing"

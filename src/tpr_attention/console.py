@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tpr_attention.experiments.run import Failure
-from tpr_attention.experiments.run import Progress as Step
+from tpr_attention.experiments.progress import Event, Failure
+from tpr_attention.experiments.progress import Progress as Step
 
 __all__ = ["Estimate", "follow", "table"]
 
@@ -41,7 +41,7 @@ class Estimate:
         return (left + waiting * sum(speeds) / len(speeds)) / max(1, min(self.workers, len(self.last)))
 
 
-def follow(events: Iterable[Step | Failure], runs: int, workers: int, console: Console) -> list[Failure]:
+def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -> list[Failure]:
     """Show how trainings go on; those that failed."""
     failures: list[Failure] = []
     estimate = Estimate(runs, workers)

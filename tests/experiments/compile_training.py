@@ -5,8 +5,8 @@ Run by `test_train.py` in an interpreter of its own: the checks of the import ho
 
 import torch
 
-from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.points import Point
+from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.train import train
 
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from tpr_attention.data import Batch, stream
+from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.prepare import eval_steps, prepare
 from tpr_attention.experiments.program import can_compile
 from tpr_attention.experiments.spec import RunSpec, SpecError
-from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.train import Finished, groups, train
 from tpr_attention.models import MODELS
 

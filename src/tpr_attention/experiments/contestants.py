@@ -15,12 +15,12 @@ FLOORS = {"linear-floor": "best linear model", "oracle": "best guess"}
 HEADLESS = ("resnet",)
 
 RATES: dict[tuple[str, str | None, int], float] = {
-    ("tpr", None, 4): 0.03,
-    ("tpr", None, 8): 0.03,
-    ("tpr", "scale_pos", 8): 0.03,
+    ("tpr", None, 4): 0.01,
+    ("tpr", None, 8): 0.1,
+    ("tpr", "scale_pos", 8): 0.1,
     ("tpr", "shape_col", 8): 0.03,
     ("classical", None, 4): 0.03,
-    ("classical", None, 8): 0.03,
+    ("classical", None, 8): 0.1,
     ("classical", "scale_pos", 8): 0.03,
     ("classical", "shape_col", 8): 0.03,
     ("resnet", None, 4): 0.01,

@@ -17,33 +17,13 @@ import torch
 from tpr_attention.experiments.points import Point, curve
 from tpr_attention.experiments.prepare import check
 from tpr_attention.experiments.program import can_compile
+from tpr_attention.experiments.progress import Event, Failure, Progress
 from tpr_attention.experiments.provenance import provenance
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
 from tpr_attention.experiments.train import Finished, groups, shape, train
 
-__all__ = ["Failure", "Progress", "missing", "run"]
-
-
-class Progress(NamedTuple):
-    """A group of runs has come to a step; it is in the store when `finished`."""
-
-    group: int
-    runs: int
-    step: int
-    steps: int
-    finished: bool = False
-
-
-class Failure(NamedTuple):
-    """A group of runs could not be trained."""
-
-    group: int
-    runs: tuple[str, ...]
-    reason: str
-
-
-Event = Progress | Failure
+__all__ = ["missing", "run", "train_group"]
 
 
 def missing(specs: Sequence[RunSpec], store: Store) -> list[RunSpec]:

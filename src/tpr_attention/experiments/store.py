@@ -82,7 +82,7 @@ class Store:
         curve.write_parquet(table)
         files = {
             CURVE: table.getvalue(),
-            WEIGHTS: save({name: np.ascontiguousarray(array) for name, array in weights.items()}),
+            WEIGHTS: save({name: np.asarray(array, order="C") for name, array in weights.items()}),
             PROVENANCE: (json.dumps(provenance, indent=1, sort_keys=True) + "\n").encode(),
             SPEC: (spec.to_json() + "\n").encode(),
         }

@@ -13,7 +13,7 @@ from tpr_attention.experiments.program import Program, can_compile
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.models import parameter_count
 
-__all__ = ["Finished", "groups", "shape", "train"]
+__all__ = ["Finished", "groups", "is_worth_compiling", "shape", "train"]
 
 MOST_TOGETHER = 15  # more models in a stack are no faster: their batches leave the cache
 WORTH_COMPILING = 50_000  # steps of one model
@@ -51,6 +51,11 @@ def groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
     return [group[k : k + MOST_TOGETHER] for group in found.values() for k in range(0, len(group), MOST_TOGETHER)]
 
 
+def is_worth_compiling(specs: Sequence[RunSpec]) -> bool:
+    """Whether some group of these runs is trained for longer than it takes to compile its step."""
+    return any(group[0].steps * len(group) >= WORTH_COMPILING for group in groups(specs))
+
+
 def train(
     specs: Sequence[RunSpec], *, compiled: bool | None = None, dtype: torch.dtype = torch.float32
 ) -> Iterator[Point | Finished]:
@@ -69,7 +74,7 @@ def train(
     steps = specs[0].steps
     runs = [prepare(spec, dtype) for spec in specs]
     if compiled is None:
-        compiled = steps * len(specs) >= WORTH_COMPILING and can_compile()
+        compiled = is_worth_compiling(specs) and can_compile()
     program = Program(runs, compiled=compiled)
     conditions, ends = list(program.evaluation), [_end(run) for run in runs]
     actions = [list(run.task.grid.actions) for run in runs]

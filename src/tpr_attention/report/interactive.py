@@ -194,14 +194,14 @@ def _annotations(study: Study, results: Results) -> Iterable[Json]:
     for column, panel in {panel.column: panel for panel in study.panels}.items():
         middle = sum(_span(columns.index(column), len(columns), COLUMN_GAP)) / 2
         title = "<br>".join(escape(part, quote=False) for part in content.column_title(study, panel))
-        yield _words(title, "paper", "paper", middle, 1, xanchor="center", yanchor="bottom", font={"size": 13})
+        yield _words(title, "paper", "paper", middle, 1.0, xanchor="center", yanchor="bottom", font={"size": 13})
     for place, panel in enumerate(study.panels, 1):
         x, y = f"{_axis('x', place)} domain", f"{_axis('y', place)} domain"
         if not content.lines(panel, results):
             yield _words(content.NOT_RUN, x, y, 0.5, 0.5, font={"color": MUTED})
         if unseen := "<br>".join(f"{escape(words, quote=False)}: 0" for words in content.unseen(panel, results)):
             yield _words(
-                unseen, x, y, 1, 1, xanchor="right", yanchor="top", align="right", font={"size": 11, "color": MUTED}
+                unseen, x, y, 1.0, 1.0, xanchor="right", yanchor="top", align="right", font={"size": 11, "color": MUTED}
             )
 
 

@@ -35,11 +35,14 @@ __all__ = [
 BOTTOM = 1e-10
 """Losses below this are zero for every purpose: an axis ends here, so that they do not squash the rest."""
 
+CUT = 10.0
+"""Bands end at the latest this many times below the mean: one that reaches zero would fill a logarithmic axis."""
+
 NOT_RUN = "not run yet"
 
 
 class Line(NamedTuple):
-    """The mean over seeds, and the lower and upper edge of the band about it; with one seed there are none."""
+    """The mean over seeds, and the edges of the band about it, the lower one cut; with one seed there are none."""
 
     label: str
     steps: Float[np.ndarray, "s"]
@@ -80,9 +83,10 @@ def lines(panel: Panel, results: Results) -> list[Line]:
     for curve in panel.curves:
         course = results.course(curve, panel.condition)
         if course is not None:
-            steps, losses = course
+            steps, losses = course.steps.astype(float), course.losses
             mean, *edges = band(losses, panel.band) or (losses.mean(0),)
-            found.append(Line(curve.label, steps, mean, (edges[0], edges[1]) if edges else None, len(losses)))
+            shown = (np.maximum(edges[0], mean / CUT), edges[1]) if edges else None
+            found.append(Line(curve.label, steps, mean, shown, len(losses)))
     return found
 
 
@@ -100,10 +104,7 @@ def unseen(panel: Panel, results: Results) -> list[str]:
 
 
 def limits(panels: Iterable[Panel], results: Results) -> tuple[float, float]:
-    """The ends of a logarithmic axis for some panels: all means, bands and floors, but nothing below `BOTTOM`.
-
-    Lower edges far below all means do not count: a band may reach zero, which no such axis shows.
-    """
+    """The ends of a logarithmic axis for some panels: all means, bands and floors, but nothing below `BOTTOM`."""
     panels = list(panels)
     found = [line for panel in panels for line in lines(panel, results)]
     means = [value for line in found for value in line.mean.tolist()]
@@ -113,7 +114,7 @@ def limits(panels: Iterable[Panel], results: Results) -> tuple[float, float]:
     if not shown:
         return 1e-3, 1.0
     high = max(shown)
-    low = min(value for value in (*shown, *below) if value >= max(BOTTOM, min(shown) / 10))
+    low = min(value for value in (*shown, *below) if value >= BOTTOM)
     margin = min(2.0, max(1.25, (high / low) ** 0.06))
     leaves = any(value < BOTTOM for value in means)
     return BOTTOM if leaves else max(BOTTOM, low / margin), high * margin
@@ -147,8 +148,11 @@ def notes(study: Study, results: Results) -> list[str]:
     few, many = min(line.seeds for line in found), max(line.seeds for line in found)
     over = f"{few} to {many} seeds" if few < many else f"{many} seeds"
     said = [f"Lines: mean over {over}." if many > 1 else "Lines: one seed, no band."]
+    curves = [(curve, panel.condition) for panel in study.panels for curve in panel.curves]
+    if gaps := [curve.label for curve, condition in curves if results.course(curve, condition) is None]:
+        said.append(f"Not run everywhere yet: {', '.join(look.words for look in styles(gaps).values())}.")
     if any((line.mean < BOTTOM).any() for line in found):
         said.append(f"Losses below {BOTTOM:.0e} are left out of sight.")
-    if any(line.edges and (line.edges[0] <= 0).any() for line in found):
-        said.append("Bands that reach zero run off the bottom.")
+    if any(line.edges and (line.edges[0] == line.mean / CUT).any() for line in found):
+        said.append(f"Bands are cut at a {CUT:.0f}th of the mean.")
     return said

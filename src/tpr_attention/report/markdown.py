@@ -10,7 +10,7 @@ from tpr_attention.report.style import numeric_columns
 __all__ = ["markdown"]
 
 _CODE = re.compile(r"(`[^`]+`)")
-_SPECIAL = re.compile(r"[\\*\[\]$~`]|(?<!\w)_|_(?!\w)|^[#+-](?=\s)|(?<=^\d)[.)]")
+_SPECIAL = re.compile(r"[\\*\[\]$~`]|(?<!\w)_|_(?!\w)|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
 
 
 def markdown(document: Document) -> str:

@@ -38,14 +38,17 @@ def summary(
 
 
 def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
-    words: dict[str, list[str]] = {FAILS: [], PARTLY: [], HOLDS: [], UNKNOWN: []}
+    names: dict[str, list[str]] = {FAILS: [], PARTLY: [], HOLDS: [], UNKNOWN: []}
     for claim, verdict in verdicts.items():
-        words[verdict.word].append(f"{claim.name} ({verdict.favourable} of {verdict.cells} cells)")
-    begin = {FAILS: "does not hold", PARTLY: "holds in part", HOLDS: "holds"}
-    parts = [f"{begin[word]}: {', '.join(words[word])}" for word in begin if words[word]]
-    judged = len(verdicts) - len(words[UNKNOWN])
-    counts = f"{len(words[FAILS])} of {judged} claims of the paper fail, {len(words[PARTLY])} hold in part and "
-    return f"Of the claims that could be judged, {counts}{len(words[HOLDS])} hold ({'; '.join(parts)})."
+        names[verdict.word].append(f"{claim.name} ({verdict.favourable} of {verdict.cells} cells)")
+    judged = len(verdicts) - len(names[UNKNOWN])
+    begin = {FAILS: ("does not hold", "do not hold"), PARTLY: ("holds in part", "hold in part"), HOLDS: ("holds", "hold")}
+    parts = [
+        f"{len(names[word])} {forms[len(names[word]) != 1]}: {', '.join(names[word])}"
+        for word, forms in begin.items()
+        if names[word]
+    ]
+    return f"Of the {judged} claims of the paper that could be judged, {'; '.join(parts)}."
 
 
 def _comparison(words: str, panels: Sequence[Panel], results: Results) -> str:

@@ -1,0 +1,106 @@
+"""Runs are trained once, together, by several processes, and what fails is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from tpr_attention.experiments import run as running
+from tpr_attention.experiments.points import curve
+from tpr_attention.experiments.progress import Failure, Progress
+from tpr_attention.experiments.run import missing, run
+from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.experiments.store import Store
+from tpr_attention.experiments.train import Finished, train
+
+TINY = RunSpec(steps=4, train_pairs=100, eval_pairs=20, batch=50)
+SPECS = [
+    replace(TINY, model=model, seed=seed, interaction=interaction)
+    for model in ("tpr", "resnet", "oracle")
+    for interaction in (None, "shape_col")
+    for seed in (0, 1)
+]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store", create=True)
+
+
+def test_all_runs_are_stored_with_the_points_of_train(store):
+    events = list(run(SPECS, store, workers=0))
+    assert sorted(store) == sorted(spec.digest for spec in SPECS)
+    assert sum(event.runs for event in events if event.finished) == len(SPECS)
+    group = [spec for spec in SPECS if (spec.model, spec.interaction) == ("tpr", "shape_col")]
+    points, ends = {}, {}
+    for event in train(group):
+        if isinstance(event, Finished):
+            ends[event.run] = event
+        else:
+            points.setdefault(event.run, []).append(event)
+    for spec in group:
+        end = ends[spec.digest]
+        assert store.spec(spec.digest) == spec
+        assert store.curve(spec.digest).equals(curve(points[spec.digest], end.role_weights))
+        assert store.provenance(spec.digest)["parameters"] == end.parameters == 276
+        for name, array in store.weights(spec.digest).items():
+            assert (array == end.weights[name].numpy()).all()
+
+
+def test_what_is_stored_is_skipped(store):
+    assert len(list(run(SPECS[:2], store, workers=0))) > 0
+    before = {path: path.stat().st_mtime_ns for path in store.path.rglob("*") if path.is_file()}
+    assert missing(SPECS[:3], store) == [SPECS[2]]
+    assert list(run(SPECS[:2], store, workers=0)) == []
+    assert before == {path: path.stat().st_mtime_ns for path in store.path.rglob("*") if path.is_file()}
+
+
+def test_processes_give_what_one_gives(store, tmp_path):
+    alone = Store(tmp_path / "alone", create=True)
+    list(run(SPECS, alone, workers=0))
+    events = list(run(SPECS, store, workers=2))
+    assert not [event for event in events if isinstance(event, Failure)]
+    assert sorted(store) == sorted(alone)
+    for digest in store:
+        found, expected = store.curve(digest), alone.curve(digest)
+        assert found.drop("loss", *[name for name in found.columns if name.startswith("role_")]).equals(
+            expected.drop("loss", *[name for name in expected.columns if name.startswith("role_")])
+        )
+        assert found["loss"].to_list() == pytest.approx(expected["loss"].to_list(), rel=1e-4, abs=1e-12)
+
+
+def test_a_group_that_fails_does_not_stop_the_others(store, monkeypatch):
+    def broken(specs):
+        if specs[0].model == "resnet":
+            raise RuntimeError("broken on purpose")
+        return train(specs)
+
+    monkeypatch.setattr(running, "train", broken)
+    events = list(run(SPECS, store, workers=0))
+    failures = [event for event in events if isinstance(event, Failure)]
+    lost = {spec.digest for spec in SPECS if spec.model == "resnet"}
+    assert {digest for failure in failures for digest in failure.runs} == lost
+    assert all(failure.reason == "RuntimeError: broken on purpose" for failure in failures)
+    assert set(store) == {spec.digest for spec in SPECS} - lost
+
+
+def test_a_process_that_dies_is_a_failure(store):
+    deadly = [replace(TINY, model="tests.experiments.deadly:Deadly", seed=seed) for seed in (0, 1)]
+    events = list(run([*deadly, *SPECS[:2]], store, workers=1))
+    failures = [event for event in events if isinstance(event, Failure)]
+    assert [set(failure.runs) for failure in failures] == [{spec.digest for spec in deadly}]
+    assert "ended with code 7" in failures[0].reason
+    assert set(store) == {spec.digest for spec in SPECS[:2]}
+
+
+def test_bad_specs_are_refused_before_anything_is_written(store):
+    with pytest.raises(ValueError, match="did you mean 'square_red'"):
+        list(run([*SPECS, replace(TINY, split="square_rd")], store, workers=0))
+    assert list(store) == []
+
+
+def test_progress_tells_how_far_a_group_is(store):
+    events = list(run(SPECS[:2], store, workers=0))
+    assert all(isinstance(event, Progress) for event in events)
+    assert [event.step for event in events] == [0, 1, 2, 4, 4]
+    assert [event.finished for event in events] == [False] * 4 + [True]
+    assert {(event.runs, event.steps) for event in events} == {(2, 4)}

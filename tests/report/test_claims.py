@@ -1,0 +1,134 @@
+"""Verdicts on made-up curves, where the answer is known."""
+
+import numpy as np
+import pytest
+
+from tests.report import made_up
+from tpr_attention.experiments.points import Point, curve
+from tpr_attention.experiments.studies import Setup, study
+from tpr_attention.report.claims import CLAIMS, judge
+from tpr_attention.report.results import Results
+
+SETUP = Setup(seeds=5, steps=100)
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+
+
+def results(store, names, loss):
+    """A store whose runs end with `loss(spec, condition)`."""
+    specs = dict.fromkeys(spec for name in names for spec in study(name, SETUP).specs)
+    for spec in specs:
+        points = [
+            Point(spec.digest, 100, condition, (loss(spec, condition),))
+            for condition in ("in_distribution", "ood_reference", "ood_transform", "ood_composition")
+        ]
+        store.save(spec, curve(points, {"shape": 1.0}), {"w": np.zeros(1)}, {"seconds": 1.0})
+    return Results(store, specs)
+
+
+def verdict(store, claim, loss):
+    claim = BY_NAME[claim]
+    return judge(claim, results(store, claim.studies, loss), SETUP)
+
+
+def noise(spec, condition):
+    """The same for all models, but not for all seeds and tests: pairs cancel it."""
+    return 10.0 ** (spec.seed - 2) * (1 + len(condition))
+
+
+def test_lower_everywhere_holds(store):
+    found = verdict(
+        store, "main figure, no interaction", lambda s, c: noise(s, c) * (1e-3 if s.model == "tpr" else 1e-2)
+    )
+    assert (found.word, found.favourable, found.cells) == ("holds", 3, 3)
+    assert [one.ratio.value for one in found.evidence] == pytest.approx([10] * 6)
+    assert [one.ratio.low for one in found.evidence] == pytest.approx([10] * 6)
+    assert {one.against for one in found.evidence} == {"classical", "resnet"}
+
+
+def test_higher_everywhere_does_not_hold(store):
+    found = verdict(
+        store, "main figure, no interaction", lambda s, c: noise(s, c) * (1e-1 if s.model == "tpr" else 1e-2)
+    )
+    assert (found.word, found.favourable) == ("does not hold", 0)
+
+
+@pytest.mark.parametrize(("lost", "word"), [(1, "holds in part"), (2, "does not hold")])
+def test_a_cell_is_lost_to_one_baseline(store, lost, word):
+    """Two of three cells are more than half, one of three is less."""
+    tests = ("ood_reference", "ood_transform", "ood_composition")[:lost]
+
+    def loss(spec, condition):
+        return noise(spec, condition) * {"tpr": 1e-3, "resnet": 1e-4 if condition in tests else 1.0}.get(
+            spec.model, 1.0
+        )
+
+    found = verdict(store, "main figure, no interaction", loss)
+    assert (found.word, found.favourable) == (word, 3 - lost)
+    assert sum(not one.favourable for one in found.evidence) == lost
+
+
+def test_a_difference_that_seeds_do_not_agree_on_is_none(store):
+    """Lower on average, but not for every resample of seeds."""
+    factor = [10, 10, 0.5, 0.5, 0.5]
+    found = verdict(store, "main figure, no interaction", lambda s, c: 1.0 if s.model == "tpr" else factor[s.seed])
+    assert found.evidence[0].ratio.value == pytest.approx((100 / 8) ** 0.2)
+    assert found.evidence[0].ratio.low < 1 < found.evidence[0].ratio.high
+    assert found.word == "does not hold"
+
+
+@pytest.mark.parametrize(("factor", "word"), [(2.5, "holds"), (1.5, "does not hold")])
+def test_substantially_means_twice(store, factor, word):
+    found = verdict(store, "main figure, interactions", lambda s, c: 1.0 if s.model == "tpr" else factor)
+    assert (found.word, found.cells) == (word, 6)
+
+
+@pytest.mark.parametrize(("worst", "word"), [(9e-7, "holds"), (2e-6, "does not hold")])
+def test_solved_means_every_seed(store, worst, word):
+    found = verdict(store, "substitution is learned", lambda s, c: worst if s.seed == 3 else 1e-9)
+    assert (found.word, found.cells) == (word, 18)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "word"), [(1e-2, 1.9e-2, "holds"), (1e-2, 2.1e-2, "does not hold"), (1e-12, 9e-7, "holds")]
+)
+def test_generalising_is_being_as_good_outside(store, inside, outside, word):
+    found = verdict(store, "generalises under interaction", lambda s, c: inside if c == "in_distribution" else outside)
+    assert (found.word, found.cells) == (word, 18)
+
+
+@pytest.mark.parametrize(("advantage", "word"), [(20.0, "holds"), (5.0, "does not hold")])
+def test_advantage_with_and_without_interaction(store, advantage, word):
+    """Ten without; the other baseline is further away and must not matter."""
+
+    def loss(spec, condition):
+        better = advantage if spec.interaction else 10.0
+        return noise(spec, condition) * {"tpr": 1.0, "classical": better, "resnet": 100.0}.get(spec.model, 1.0)
+
+    found = verdict(store, "particularly when factors interact", loss)
+    assert (found.word, found.cells) == (word, 18)
+    assert found.evidence[0].ratio.value == pytest.approx(advantage / 10)
+
+
+def test_what_is_not_stored_is_not_judged(store):
+    claim = BY_NAME["no interaction, everywhere"]
+    found = judge(claim, results(store, ("main-noninteracting",), lambda s, c: 1.0), SETUP)
+    assert found.word == "not run"
+
+
+def test_missing_seeds_are_left_out(store):
+    """Seeds are compared with themselves: one that only one model has tells nothing."""
+    claim = BY_NAME["main figure, no interaction"]
+    figure = study("main-noninteracting", SETUP)
+    for spec in figure.specs:
+        if (spec.model, spec.seed) != ("resnet", 4):
+            made_up.save(store, spec, lambda s, c: [1.0, 1.0, 1.0 if s.model == "tpr" else 8.0 if s.seed < 4 else 1e9])
+    found = judge(claim, Results(store, figure.specs), SETUP)
+    assert found.word == "holds"
+    against = {one.against: one.ratio.value for one in found.evidence}
+    assert against["resnet"] == pytest.approx(8)
+    assert against["classical"] > 100
+
+
+def test_every_claim_names_its_source():
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+    assert all(claim.source and claim.statement and claim.test for claim in CLAIMS)
