@@ -37,11 +37,15 @@ means each of its values. A file has the same keys, and `runs`, a list of change
 A model of your own is named by its path; it is called as model(reference, transform, action).
 """
 
+WIDTH = 160
+"""Characters in a line where there is no terminal to tell."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, 1 if something failed, 2 for a wrong request, 130 if interrupted."""
     parsed = _parser().parse_args(arguments)
-    console, errors = Console(soft_wrap=not sys.stdout.isatty()), Console(stderr=True, soft_wrap=True)
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    errors = Console(stderr=True, soft_wrap=True)
     try:
         command = import_module(COMMANDS[parsed.subcommand]).command  # only now: help must not wait for torch
         code: int = command(**parsed[parsed.subcommand].as_dict(), console=console)

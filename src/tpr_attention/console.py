@@ -76,8 +76,8 @@ def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
     """Print a table; texts are shown as they are."""
     shown = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        shown.add_column(column, overflow="fold")
+    for place, column in enumerate(columns):
+        shown.add_column(column, overflow="fold", no_wrap=place == 0)
     for row in rows:
         shown.add_row(*(entry.replace("[", r"\[") for entry in row))
     console.print(shown)

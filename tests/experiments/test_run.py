@@ -41,7 +41,7 @@ def test_all_runs_are_stored_with_the_points_of_train(store):
         end = ends[spec.digest]
         assert store.spec(spec.digest) == spec
         assert store.curve(spec.digest).equals(curve(points[spec.digest], end.role_weights))
-        assert store.provenance(spec.digest)["parameters"] == end.parameters == 276
+        assert store.provenance(spec.digest)["parameters"] == end.parameters == 284
         for name, array in store.weights(spec.digest).items():
             assert (array == end.weights[name].numpy()).all()
 

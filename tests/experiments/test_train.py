@@ -24,7 +24,9 @@ LEARNERS = [name for name in MODELS if name not in ("oracle", "linear-floor")]
 
 def curve(specs, **fields):
     """Losses of every run, step, condition and role."""
-    return {event[:3]: event.losses for event in train(specs, **fields) if isinstance(event, Point)}
+    return {
+        event[:3]: event.losses for event in train(specs, **fields) if isinstance(event, Point) and event.action is None
+    }
 
 
 def alone(spec):
@@ -56,7 +58,7 @@ def test_together_is_as_alone(name):
     ]
     events = list(train(specs, compiled=False))
     found = {event.run: event.weights for event in events if isinstance(event, Finished)}
-    losses = {event[:3]: event.losses for event in events if isinstance(event, Point)}
+    losses = {event[:3]: event.losses for event in events if isinstance(event, Point) and event.action is None}
     for spec in specs:
         model, run = alone(spec)
         for key, tensor in model.state_dict().items():
@@ -122,13 +124,30 @@ def test_the_same_bits_every_time():
 def test_points_come_for_every_condition_and_step():
     points = curve([SMALL])
     steps = eval_steps(30)
-    assert steps == [0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 30]
+    assert steps == [0, 1, 2, 4, 8, 16, 30]
     tests = ("in_distribution", "ood_reference", "ood_transform", "ood_composition")
     assert {(step, condition) for _, step, condition in points} == {
         *((step, condition) for step in steps for condition in tests),
         *((step, "train") for step in steps[1:]),
     }
     assert {len(losses) for losses in points.values()} == {6}
+
+
+@pytest.mark.parametrize("name", ["tpr", "classical-roles", "oracle"])
+def test_losses_of_actions_make_up_the_whole(name):
+    """At the end, for models that are evaluated sorted by action, one by one, and not trained at all."""
+    spec = replace(SMALL, model=name)
+    events = list(train([spec, replace(spec, seed=1)]))
+    run = prepare(spec)
+    for condition, batch in run.evaluation.items():
+        at_end = [event for event in events if event[:3] == (spec.digest, 30, condition)]
+        (whole,) = (event.losses for event in at_end if event.action is None)
+        parts = {event.action: event.losses for event in at_end if event.action is not None}
+        shares = dict(zip(run.task.grid.actions, batch.action.mean(0).tolist(), strict=True))
+        assert set(parts) == {action for action, share in shares.items() if share > 0}
+        summed = sum(shares[action] * torch.tensor(losses) for action, losses in parts.items())
+        torch.testing.assert_close(summed, torch.tensor(whole), rtol=1e-5, atol=1e-12)
+    assert set(parts) == {"shape", "colour"}
 
 
 @pytest.mark.parametrize("steps", [1, 2, 999, 1000, 10_000, 12_345])

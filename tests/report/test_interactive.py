@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from tests.report import made_up
 from tpr_attention.report.interactive import plot
@@ -66,7 +67,7 @@ def test_buttons_change_every_axis_by_the_key_it_has(run):
         assert {key.split(".")[0] for key in changes} == axes
         assert {changes[f"{axis}.type"] for axis in axes} == {name}
     assert all(log[f"{axis}.range"] == layout[axis]["range"] for axis in axes)
-    assert all(linear[f"{axis}.range"] == [0, 10 ** layout[axis]["range"][1]] for axis in axes)
+    assert all(linear[f"{axis}.range"] == [0, pytest.approx(10 ** layout[axis]["range"][1])] for axis in axes)
 
 
 def test_numbers_are_brief_and_json_is_strict(run):

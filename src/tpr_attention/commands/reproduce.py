@@ -26,7 +26,7 @@ def command(
     console: Console,
 ) -> int:
     """Train what is not stored, then write the report."""
-    setup = QUICK if quick else Setup(seeds, steps)
+    setup = QUICK if quick else Setup(int(seeds), int(steps))
     runs = Store(store, create=True)
     code = train_missing(specs_of(READ_AGAIN if quick else studies, setup), runs, workers, console)
     reporting.write(runs, Path(report), setup, console)

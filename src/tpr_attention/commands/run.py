@@ -1,5 +1,6 @@
 """`tpr-attention run`: train models of the user's choice."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ CONDITIONS = ("in_distribution", "ood_reference", "ood_transform", "ood_composit
 
 def command(changes: Sequence[str], sweep_file: str | None, store: str, workers: int | None, console: Console) -> int:
     """Train the runs and show their losses."""
+    sys.path.insert(0, "")  # a model of the user's own may lie in the folder the command is called from
     specs = sweep(_described(changes, sweep_file))
     runs = Store(store, create=True)
     code = train_missing(specs, runs, workers, console)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tpr_attention.data import Batch, Composition, dsprites_composition, stream
 from tpr_attention.experiments.spec import RunSpec, SpecError
-from tpr_attention.models import build, check_contract, parameter_count
+from tpr_attention.models import ContractError, build, check_contract, parameter_count
 
 __all__ = ["Prepared", "check", "eval_steps", "prepare"]
 
@@ -40,7 +40,10 @@ class Prepared(NamedTuple):
 
 def check(spec: RunSpec) -> int:
     """Refuse what cannot be run, before anything is drawn or written; the number of its parameters."""
-    _, model = _begin(spec)
+    try:
+        _, model = _begin(spec)
+    except (ValueError, TypeError, ContractError) as error:
+        raise SpecError(str(error)) from error
     return parameter_count(model)
 
 

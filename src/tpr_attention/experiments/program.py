@@ -23,6 +23,7 @@ Answer = Callable[[Weights, Batch], Tensor]
 Loss = Callable[[Weights], tuple[Tensor, Losses]]
 
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # Adam's
+FEW = 3  # runs that are evaluated at once: with more, what lies between input and output leaves the cache
 
 
 def can_compile() -> bool:
@@ -125,7 +126,12 @@ class Program:
         self.model.eval()
         batch = self.evaluation[condition]
         if self.trained:
-            outputs = self.asked(self._named(self.weights) | self.fixed, batch)
+            weights, runs = self._named(self.weights) | self.fixed, range(0, len(batch.target), FEW)
+            parts = [
+                self.asked({name: tensor[k : k + FEW] for name, tensor in weights.items()}, _some(batch, k))
+                for k in runs
+            ]
+            outputs = torch.cat(parts)
         else:  # it may do what cannot be done for many runs at once
             outputs = torch.stack([model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)])
         return (outputs - batch.target).square().mean(-1)
@@ -207,6 +213,10 @@ def _folded(model: CopyAndUpdate) -> Answer:
         return output
 
     return answer
+
+
+def _some(batch: Batch, start: int) -> Batch:
+    return Batch(*(tensor[start : start + FEW] for tensor in batch))
 
 
 def _by_action(batch: Batch) -> Batch:

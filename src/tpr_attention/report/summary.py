@@ -42,7 +42,11 @@ def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
     for claim, verdict in verdicts.items():
         names[verdict.word].append(f"{claim.name} ({verdict.favourable} of {verdict.cells} cells)")
     judged = len(verdicts) - len(names[UNKNOWN])
-    begin = {FAILS: ("does not hold", "do not hold"), PARTLY: ("holds in part", "hold in part"), HOLDS: ("holds", "hold")}
+    begin = {
+        FAILS: ("does not hold", "do not hold"),
+        PARTLY: ("holds in part", "hold in part"),
+        HOLDS: ("holds", "hold"),
+    }
     parts = [
         f"{len(names[word])} {forms[len(names[word]) != 1]}: {', '.join(names[word])}"
         for word, forms in begin.items()
