@@ -66,7 +66,7 @@ def compose(material: Material) -> Document:
 def _claims(verdicts: dict[Claim, Verdict]) -> list[Block]:
     order = sorted(verdicts, key=lambda claim: WORST_FIRST.index(verdicts[claim].word))
     rows = [
-        [claim.name, claim.statement, claim.source, verdicts[claim].word, _count(verdicts[claim]), claim.test]
+        [claim.name, verdicts[claim].word, _count(verdicts[claim]), claim.statement, claim.source, claim.test]
         for claim in order
     ]
     evidence = [
@@ -88,7 +88,7 @@ def _claims(verdicts: dict[Claim, Verdict]) -> list[Block]:
         "Ratios are geometric means over seeds of the other's loss divided by TPR-Attention's, each seed compared with "
         "itself; brackets are 95 % bootstrap intervals over seeds, which with five seeds are rather too narrow."
     )
-    columns = ["claim", "what the paper says", "where", "verdict", "cells", "a cell speaks for it if"]
+    columns = ["claim", "verdict", "cells", "what the paper says", "where", "a cell speaks for it if"]
     compared = ["claim", "cell", "against", "ours", "theirs", "ratio [95 %]", "difference [95 %]", "in favour"]
     return [
         Table("claims", "Each claim and its verdict, failures first.", columns, rows),

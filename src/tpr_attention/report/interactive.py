@@ -166,8 +166,9 @@ def _axes(study: Study, place: int, limits: dict[str, tuple[float, float]]) -> d
     if row == len(rows) - 1:
         steps["title"] = {"text": "training steps", "standoff": 6}
     if column == 0:
-        title = "<br>".join(f"<b>{escape(part, quote=False)}</b>" for part in content.row_title(panel))
-        loss["title"] = {"text": f"{title}<br>loss", "standoff": 4}
+        parts = [f"<b>{escape(part, quote=False)}</b>" for part in content.row_title(panel)]
+        between = "<br>" if len(parts) == 1 else ", "  # three lines would run into each other
+        loss["title"] = {"text": f"{'<br>'.join(parts)}{between}loss", "standoff": 4}
     look = {"gridcolor": GRID, "linecolor": "rgba(128,128,128,0.6)", "showline": True, "zeroline": False}
     return {_key("x", place): {**steps, **look, "showgrid": False}, _key("y", place): {**loss, **look}}
 
