@@ -30,9 +30,7 @@ def summary(
         chosen = [panel for panel in panels if bool(panel.interaction) == interacts]
         if chosen:
             yield _comparison(words, chosen, results)
-    interacting = [panel for panel in panels if panel.interaction]
-    if interacting:
-        yield _limits(interacting, results)
+    yield from _limits([panel for panel in panels if panel.interaction], results)
     yield (
         f"All of this is under our reading of what the paper leaves open, with {setup.seeds} "
         f"seed{'s' if setup.seeds != 1 else ''} and {setup.steps:,} steps of training for every model."
@@ -74,7 +72,8 @@ def _comparison(words: str, panels: Sequence[Panel], results: Results) -> str:
     )
 
 
-def _limits(panels: Sequence[Panel], results: Results) -> str:
+def _limits(panels: Sequence[Panel], results: Results) -> Iterator[str]:
+    """What a linear model can reach; nothing if no such floor is stored."""
     shares, below = [], 0
     for panel in panels:
         ours = _mean(results, panel.curves, OURS, panel.condition)
@@ -82,7 +81,9 @@ def _limits(panels: Sequence[Panel], results: Results) -> str:
         if floor > 1e-9:
             shares.append(ours / floor)
             below += any(_mean(results, panel.curves, label, panel.condition) < floor for label in BASELINES)
-    return (
+    if not shares:
+        return
+    yield (
         "The paper's layer is linear in its inputs for each action, so at best it learns the linear map that fits the "
         "training data best, and it does: where that map has a loss in a test, TPR-Attention's is "
         f"{number(min(shares))} to {number(max(shares))} times as large, and in {below} of these {len(shares)} cells a "
@@ -92,7 +93,8 @@ def _limits(panels: Sequence[Panel], results: Results) -> str:
 
 def _mean(results: Results, curves: Iterable[Curve], label: str, condition: str) -> float:
     curve = next(curve for curve in curves if curve.label == label)
-    return float(np.nanmean(results.final(curve, condition)))
+    losses = results.final(curve, condition)
+    return float(losses[np.isfinite(losses)].mean()) if np.isfinite(losses).any() else float("nan")
 
 
 def _ratio(results: Results, panel: Panel, label: str) -> float:

@@ -1,0 +1,192 @@
+"""What the report says of stores whose contents are known."""
+
+import csv
+import re
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tpr_attention.experiments.contestants import CONTESTANTS
+from tpr_attention.experiments.points import Point, curve
+from tpr_attention.experiments.readings import READINGS
+from tpr_attention.experiments.search import GRID
+from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.experiments.studies import READ_AGAIN, STUDIES, TESTS, Setup, specs_of
+from tpr_attention.report.compose import compose, gather
+from tpr_attention.report.document import Figure, Table, Text
+from tpr_attention.report.write import infer_setup, write_report
+
+SETUP = Setup(seeds=3, steps=10)
+ENDS = {"tpr": 1e-3, "classical": 4e-3, "resnet": 2e-3, "linear-floor": 5e-4, "oracle": 0.0}
+
+
+def loss(spec, condition):
+    """TPR-Attention is lower without interaction, the ResNet with one."""
+    end = ENDS.get(spec.model, 1e-2) * (1 + spec.seed)
+    return end / 10 if (spec.model == "resnet") == bool(spec.interaction) and spec.model in ("tpr", "resnet") else end
+
+
+def save(store, specs, end=loss):
+    roles = {"shape": 0.5, "colour": 0.5}
+    for spec in specs:
+        points = []
+        for condition in ("in_distribution", *TESTS):
+            last = end(spec, condition)
+            points += [
+                Point(spec.digest, 0, condition, (1.0, 1.0)),
+                Point(spec.digest, 10, condition, (last / 2, 1.5 * last)),
+            ]
+            points.append(Point(spec.digest, 10, condition, (last, 2 * last), "shape"))
+        origin = {"seconds": 2.0, "parameters": 7, "commit": "abc"}
+        store.save(spec, curve(points, roles), {"w": np.zeros(1)}, origin)
+
+
+def blocks(store, setup=SETUP):
+    document = compose(gather(store, setup))
+    return {section.title: section.blocks for section in document.sections}
+
+
+def table(sections, name):
+    (found,) = (b for bs in sections.values() for b in bs if isinstance(b, Table) and b.name == name)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+
+def test_failures_come_first(store):
+    save(store, specs_of(STUDIES, SETUP))
+    sections = blocks(store)
+    claims = table(sections, "claims")
+    order = ["does not hold", "holds in part", "holds", "not run"]
+    places = [order.index(row["verdict"]) for row in claims]
+    assert places == sorted(places)
+    assert {row["claim"]: row["verdict"] for row in claims}["main figure, interactions"] == "does not hold"
+    assert {row["claim"]: row["verdict"] for row in claims}["main figure, no interaction"] == "holds"
+    first = sections["Summary"][0].text
+    assert first.index("not hold") < first.index("main figure, no interaction")
+    assert len(sections["Summary"]) == 5
+
+
+def test_cells_by_hand(store):
+    save(store, specs_of(STUDIES, SETUP))
+    rows = table(blocks(store), "cells")
+    assert len(rows) == 36
+    row = next(
+        row for row in rows if (row["interaction"], row["split"], row["test"]) == ("scale_pos", "square_red", "Test 2")
+    )
+    assert row["tpr: mean"] == "0.0020"
+    assert row["tpr: SE"] == "5.8e-04"  # standard deviation 1e-3 over the root of three
+    assert row["resnet: mean"] == "4.0e-04"
+    assert row["best baseline / tpr [95 %]"] == "0.20 [0.20, 0.20]"
+    assert row["linear-floor"] == "0.0010"
+    assert row["oracle"] == "0"
+    assert row["tpr / linear-floor"] == "2.0"
+    row = next(row for row in rows if (row["interaction"], row["heads"]) == ("none", "8"))
+    assert row["best baseline / tpr [95 %]"] == "20 [20, 20]"
+    assert (row["linear-floor"], row["tpr / linear-floor"]) == ("0", "-")
+    assert [row["test"] for row in rows[:3]] == ["Test 1", "Test 2", "Test 3"]
+
+
+def test_roles_and_actions_by_hand(store):
+    save(store, specs_of(["main-interacting"], SETUP))
+    sections = blocks(store)
+    row = table(sections, "roles")[0]
+    assert (row["model"], row["shape"], row["colour"]) == ("tpr", "0.0010", "0.0030")
+    row = table(sections, "actions")[0]
+    assert (row["model"], row["shape"]) == ("tpr", "0.0030")
+
+
+def test_sizes_and_origin(store):
+    save(store, specs_of(["main-interacting"], SETUP))
+    sections = blocks(store)
+    assert {(row["model"], row["parameters"], row["seconds per training"]) for row in table(sections, "sizes")} == {
+        (label, "7", "2.0") for label in CONTESTANTS
+    }
+    assert {row["what"]: row["which"] for row in table(sections, "provenance")} == {"commit": "abc"}
+    (counted, *_) = (block.text for block in sections["Where this comes from"] if isinstance(block, Text))
+    assert counted.startswith("30 stored runs, 18 of them trainings")
+    assert "60 seconds" in counted
+
+
+def test_readings_are_judged_apart(store):
+    for reading in ("ours", "low-rate", "matched"):
+        specs = specs_of(READ_AGAIN, replace(SETUP, reading=reading))
+        better = (lambda spec, condition: 1.0 if spec.model == "tpr" else 0.1) if reading == "low-rate" else loss
+        save(store, specs, better)
+    rows = {row["reading"]: row for row in table(blocks(store), "readings")}
+    assert set(rows) >= {"ours", "low-rate", "matched"}
+    assert rows["ours"]["main figure, no interaction"] == "holds"
+    assert rows["low-rate"]["main figure, no interaction"] == "does not hold"
+    assert rows["matched"]["main figure, no interaction"] == "holds"
+    assert rows["matched"]["what is different"] == READINGS["matched"].title
+
+
+def test_search_tells_the_best_rate(store):
+    save(store, specs_of(["search"], SETUP), lambda spec, condition: 1e-3 if spec.learning_rate == 0.03 else 1e-2)
+    rows = table(blocks(store), "search")
+    assert len(rows) == 12
+    assert {row["best"] for row in rows} == {"0.03"}
+    assert {row["0.03"] for row in rows} == {"0.0010"}
+    assert {row["is the one used"] for row in rows} == {"yes", "no"}
+    assert [f"{rate:g}" for rate in GRID] == [key for key in rows[0] if key in {f"{rate:g}" for rate in GRID}]
+
+
+def test_an_empty_store_has_a_report(store, tmp_path):
+    page = write_report(store, tmp_path / "report", infer_setup(store))
+    assert "Nothing has been run yet" in page.read_text()
+    assert "Nothing has been run yet" in (tmp_path / "report" / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda spec: spec.model == "tpr",
+        lambda spec: spec.seed == 0,
+        lambda spec: spec.model in CONTESTANTS,
+        lambda spec: spec.interaction is None,
+        lambda spec: (spec.model, spec.seed) != ("resnet", 1),
+    ],
+    ids=["one model", "one seed", "no floors", "no interaction", "one run is missing"],
+)
+def test_what_is_not_finished_has_a_report(store, tmp_path, kept):
+    save(store, filter(kept, specs_of(READ_AGAIN, SETUP)))
+    text = write_report(store, tmp_path / "report", SETUP).with_name("report.md").read_text()
+    assert "nan" not in re.sub(r"\w*nan\w+|\w+nan\w*", "", text)
+    assert "main-noninteracting.png" in text
+
+
+def test_runs_of_ones_own_are_shown_beside(store, tmp_path):
+    own = [
+        replace(RunSpec(steps=10), model=model, seed=seed) for model in ("linear", "<b>mine</b>:Net") for seed in (0, 1)
+    ]
+    save(store, [*specs_of(["main-noninteracting"], SETUP), *own])
+    sections = blocks(store)
+    assert [block.study.name for block in sections["Other runs"] if isinstance(block, Figure)] == ["own-runs"]
+    rows = table(sections, "own-runs")
+    assert len(rows) == 6
+    assert (rows[0]["run"], rows[0]["seeds"], rows[0]["mean"], rows[0]["SE"]) == (
+        "linear, steps=10",
+        "2",
+        "0.015",
+        "0.0050",
+    )
+    page = write_report(store, tmp_path / "report", SETUP).read_text()
+    assert "<b>mine" not in page
+
+
+def test_tables_are_files(store, tmp_path):
+    save(store, specs_of(STUDIES, SETUP))
+    write_report(store, tmp_path, SETUP)
+    with (tmp_path / "tables" / "cells.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 36
+    losses = pl.read_parquet(tmp_path / "tables" / "losses.parquet")
+    assert set(losses["step"]) == {10}
+    assert len(losses) == len(pl.read_csv(tmp_path / "tables" / "losses.csv")) == 135 * 4 * 2
+    assert r"\begin{tabular}" in (tmp_path / "tables" / "cells.tex").read_text()
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".png", ".svg", ".pdf"}
+
+
+def test_the_setup_is_found_out(store):
+    assert infer_setup(store) == Setup()
+    save(store, specs_of(["main-interacting", "search"], SETUP))
+    assert infer_setup(store) == SETUP
