@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -58,9 +59,8 @@ def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -
         for event in events:
             if isinstance(event, Failure):
                 failures.append(event)
-                console.print(
-                    f"[red]failed[/red]: {event.reason} ({', '.join(event.runs)})", highlight=False, markup=True
-                )
+                said = f"failed: {event.reason} ({', '.join(event.runs)})"
+                console.print(said, style="red", highlight=False, markup=False)
                 continue
             now = time.monotonic()
             estimate.see(event, now)
@@ -75,11 +75,11 @@ def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
     """Print a table; texts are shown as they are."""
-    shown = Table(title=title, title_justify="left", title_style="bold")
+    shown = Table(title=escape(title), title_justify="left", title_style="bold")
     for place, column in enumerate(columns):
-        shown.add_column(column, overflow="fold", no_wrap=place == 0)
+        shown.add_column(escape(column), overflow="fold", no_wrap=place == 0)
     for row in rows:
-        shown.add_row(*(entry.replace("[", r"\[") for entry in row))
+        shown.add_row(*map(escape, row))
     console.print(shown)
 
 

@@ -1,7 +1,9 @@
 """`tpr-attention run`: train models of the user's choice."""
 
+import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
@@ -9,6 +11,7 @@ from rich.console import Console
 
 from tpr_attention.commands.training import train_missing
 from tpr_attention.console import table
+from tpr_attention.experiments.prepare import check
 from tpr_attention.experiments.spec import RunSpec, SpecError
 from tpr_attention.experiments.store import Store
 from tpr_attention.experiments.sweep import sweep
@@ -22,7 +25,9 @@ CONDITIONS = ("in_distribution", "ood_reference", "ood_transform", "ood_composit
 def command(changes: Sequence[str], sweep_file: str | None, store: str, workers: int | None, console: Console) -> int:
     """Train the runs and show their losses."""
     sys.path.insert(0, "")  # a model of the user's own may lie in the folder the command is called from
-    specs = sweep(_described(changes, sweep_file))
+    specs = sweep(_of_file(sweep_file) if sweep_file is not None else {}, _of_line(changes))
+    for spec in {replace(spec, seed=0): spec for spec in specs}.values():
+        check(spec)  # before a store is made
     runs = Store(store, create=True)
     code = train_missing(specs, runs, workers, console)
     stored = [spec for spec in specs if spec.digest in runs]
@@ -31,23 +36,33 @@ def command(changes: Sequence[str], sweep_file: str | None, store: str, workers:
     return code
 
 
-def _described(changes: Sequence[str], sweep_file: str | None) -> dict[str, object]:
-    """The file's keys, and over them those of the command line."""
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML in which 1e-3 is a number."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def _of_file(path: str) -> dict[str, object]:
+    try:
+        found = yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SpecError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise SpecError(f"{path}: expected keys and values")
+    return found
+
+
+def _of_line(changes: Sequence[str]) -> dict[str, object]:
     described: dict[str, object] = {}
-    if sweep_file is not None:
-        try:
-            found = yaml.safe_load(Path(sweep_file).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise SpecError(f"{sweep_file}: cannot be read: {error}") from error
-        if not isinstance(found, dict):
-            raise SpecError(f"{sweep_file}: expected keys and values")
-        described |= found
     for change in changes:
         key, equals, text = change.partition("=")
-        if not equals:
+        if not key or not equals:
             raise SpecError(f"{change}: expected key=value")
         try:
-            described[key] = yaml.safe_load(text)
+            described[key] = yaml.load(text, _Loader)
         except yaml.YAMLError as error:
             raise SpecError(f"{change}: not a value: {error}") from error
     return described

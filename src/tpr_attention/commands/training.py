@@ -18,7 +18,9 @@ __all__ = ["train_missing"]
 def train_missing(specs: Sequence[RunSpec], store: Store, workers: int | None, console: Console) -> int:
     """Train the runs that are not stored; the exit code."""
     left = missing(specs, store)
-    console.print(f"{len(specs)} runs, {len(specs) - len(left)} of them stored in {store.path}", highlight=False)
+    console.print(
+        f"{len(specs)} runs, {len(specs) - len(left)} of them stored in {store.path}", highlight=False, markup=False
+    )
     if not left:
         return 0
     workers = workers or os.cpu_count() or 1

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from tpr_attention.experiments.spec import RunSpec
 
-__all__ = ["CONTESTANTS", "FLOORS", "RATES", "contestant", "floor"]
+__all__ = ["CONTESTANTS", "FLOORS", "LINEAR", "RATES", "contestant", "floor"]
 
 CONTESTANTS = {"tpr": "TPR-Attention", "classical": "classical attention", "resnet": "ResNet"}
 """The paper's model first, then its baselines."""
 
-FLOORS = {"linear-floor": "best linear model", "oracle": "best guess"}
-"""What no model that is linear in its inputs, and what nobody at all, can be expected to beat."""
+LINEAR = "linear-floor"
+FLOORS = {LINEAR: "best linear fit", "oracle": "best guess"}
+"""The linear map for each action that fits the training data best, and the best answer that can be known."""
 
 HEADLESS = ("resnet",)
 

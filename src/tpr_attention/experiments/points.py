@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-__all__ = ["Point", "curve"]
+__all__ = ["ROUNDING", "Point", "curve"]
+
+ROUNDING = 1e-10
+"""Losses below this are rounding: they count as this where a logarithm is taken, and no axis goes lower."""
 
 
 class Point(NamedTuple):

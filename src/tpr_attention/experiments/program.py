@@ -59,6 +59,7 @@ class Program:
             self.answer = self.asked = _folded(self.model)
             self.evaluation = {condition: _by_action(batch) for condition, batch in self.evaluation.items()}
             if compiled:
+                torch._dynamo.reset()  # forget other programs: it gives up after eight shapes of one function
                 self.gradients, self.step = _by_function, torch.compile(self._step, fullgraph=True)
 
     @torch.no_grad()

@@ -22,6 +22,7 @@ class Reading:
         training: Fields of a spec that change how contestants are trained.
         models: Contestants that are replaced by others.
         options: Further options of a contestant's model.
+        with_heads: Whether models that replace others are told the number of heads, also in place of one without.
         interactions: The settings in which it makes a difference; elsewhere nothing is changed.
     """
 
@@ -31,16 +32,21 @@ class Reading:
     training: Changes = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Changes] = field(default_factory=dict)
+    with_heads: bool = False
     interactions: tuple[str | None, ...] = (None, "scale_pos", "shape_col")
 
-    def of(self, spec: RunSpec, *, is_floor: bool = False) -> RunSpec:
-        """A spec under this reading."""
+    def of_floor(self, spec: RunSpec) -> RunSpec:
+        """A floor's spec under this reading."""
+        return replace(spec, **self.task) if spec.interaction in self.interactions else spec  # type: ignore[arg-type]
+
+    def of(self, spec: RunSpec, heads: int) -> RunSpec:
+        """A contestant's spec under this reading."""
         if spec.interaction not in self.interactions:
             return spec
-        if is_floor:
-            return replace(spec, **self.task)  # type: ignore[arg-type]
         options = dict(spec.options) | dict(self.options.get(spec.model, {}))
         model = self.models.get(spec.model, spec.model)
+        if self.with_heads and model != spec.model:
+            options["num_heads"] = heads
         return replace(spec, model=model, options=options, **self.task, **self.training)  # type: ignore[arg-type]
 
 
@@ -68,9 +74,10 @@ READINGS: dict[str, Reading] = {
         "classical attention sees roles as tokens instead of objects", "0013", models={"classical": "classical-roles"}
     ),
     "matched": Reading(
-        "baselines with as many parameters as TPR-Attention",
+        "baselines with about as many parameters as TPR-Attention",
         "0014",
         models={"classical": "classical-matched", "resnet": "resnet-matched"},
+        with_heads=True,
     ),
     "fixed-ids": Reading("ids given instead of learned", "0016", options={"tpr": {"learn_ids": False}}),
     "factors-only": Reading(

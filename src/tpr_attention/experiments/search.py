@@ -6,6 +6,7 @@ from math import log10
 from statistics import fmean
 
 from tpr_attention.experiments.contestants import RATES, contestant
+from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.spec import RunSpec
 
 __all__ = ["GRID", "best_rate", "score", "search"]
@@ -13,8 +14,6 @@ __all__ = ["GRID", "best_rate", "score", "search"]
 GRID = (0.001, 0.003, 0.01, 0.03, 0.1)
 SEEDS = (1000, 1001, 1002)
 """Seeds that no study uses."""
-SOLVED = 1e-10
-"""Losses below this are rounding; they count as this."""
 
 Key = tuple[str, str | None, int]
 
@@ -39,7 +38,7 @@ def score(losses: list[float]) -> float:
     >>> score([1e-4, 1e-6])
     -5.0
     """
-    return fmean(log10(max(loss, SOLVED)) if loss == loss else 10.0 for loss in losses)
+    return fmean(log10(max(loss, ROUNDING)) if loss == loss else 10.0 for loss in losses)
 
 
 def best_rate(runs: dict[float, tuple[RunSpec, ...]], loss: Callable[[RunSpec], float]) -> float:

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from tpr_attention.experiments.files import write_file
-from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.experiments.spec import RunSpec, SpecError
 
 __all__ = ["Store", "StoreError"]
 
@@ -36,15 +36,17 @@ class Store:
 
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = Path(path)
-        label = self.path / LABEL
+        try:
+            self._open(self.path / LABEL, create)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be a store: {error.strerror}") from error
+
+    def _open(self, label: Path, create: bool) -> None:
         if create and not label.exists():
             if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
                 raise StoreError(f"{self.path}: expected a store or a new folder, found something else")
-            try:
-                self.path.mkdir(parents=True, exist_ok=True)
-                write_file(label, json.dumps({"schema": SCHEMA}).encode())
-            except OSError as error:
-                raise StoreError(f"{self.path}: cannot make a store here: {error.strerror}") from error
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_file(label, json.dumps({"schema": SCHEMA}).encode())
         if not label.exists():
             raise StoreError(f"{self.path}: no store here; `tpr-attention reproduce` and `run` make one")
         found = _json(label).get("schema")
@@ -100,11 +102,19 @@ class Store:
 
     def spec(self, digest: str) -> RunSpec:
         """What was trained."""
-        return RunSpec.of(_json(self.path / digest / SPEC))
+        path = self.path / digest / SPEC
+        try:
+            return RunSpec.of(_json(path))
+        except SpecError as error:
+            raise StoreError(f"{path}: not a spec: {error}") from error
 
     def curve(self, digest: str) -> pl.DataFrame:
         """The losses; see `points.curve`."""
-        return _read(pl.read_parquet, self.path / digest / CURVE)
+        path = self.path / digest / CURVE
+        try:
+            return pl.read_parquet(path, glob=False)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise StoreError(f"{path}: cannot be read: {error}") from error
 
     def weights(self, digest: str) -> dict[str, np.ndarray]:
         """The final parameters and buffers."""
@@ -154,11 +164,3 @@ def _json(path: Path) -> dict[str, object]:
     if not isinstance(found, dict):
         raise StoreError(f"{path}: expected a JSON object")
     return found
-
-
-def _read(reader: object, path: Path) -> pl.DataFrame:
-    try:
-        frame: pl.DataFrame = reader(path)  # type: ignore[operator]
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from error
-    return frame

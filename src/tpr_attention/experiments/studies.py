@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, contestant, floor
@@ -9,7 +10,20 @@ from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import search
 from tpr_attention.experiments.spec import RunSpec
 
-__all__ = ["PLANS", "READ_AGAIN", "STUDIES", "TESTS", "Band", "Curve", "Panel", "Setup", "Study", "specs_of", "study"]
+__all__ = [
+    "PLANS",
+    "READ_AGAIN",
+    "STUDIES",
+    "TESTS",
+    "Band",
+    "Curve",
+    "Panel",
+    "Setup",
+    "Study",
+    "is_planned",
+    "specs_of",
+    "study",
+]
 
 TESTS = {"ood_reference": "Test 1", "ood_transform": "Test 2", "ood_composition": "Test 3"}
 SPLITS = ("scale_pos", "square_pos", "square_red")
@@ -107,6 +121,16 @@ def specs_of(names: Iterable[str], setup: Setup) -> list[RunSpec]:
     return list(dict.fromkeys(spec for name in names for spec in PLANS[name](setup)))
 
 
+def is_planned(spec: RunSpec) -> bool:
+    """Whether a run belongs to some plan, with whatever number of seeds and steps."""
+    return not {spec.digest, replace(spec, seed=0).digest}.isdisjoint(_planned(spec.steps))
+
+
+@cache
+def _planned(steps: int) -> frozenset[str]:
+    return frozenset(spec.digest for spec in specs_of(PLANS, Setup(1, steps)))
+
+
 def _over_seeds(label: str, spec: RunSpec, setup: Setup) -> Curve:
     return Curve(label, tuple(replace(spec, steps=setup.steps, seed=seed) for seed in range(setup.seeds)))
 
@@ -117,11 +141,12 @@ def _tests(
     """The three tests of one task, side by side."""
     reading = READINGS[setup.reading]
     curves = tuple(
-        _over_seeds(label, reading.of(contestant(label, split, interaction, heads)), setup) for label in CONTESTANTS
+        _over_seeds(label, reading.of(contestant(label, split, interaction, heads), heads), setup)
+        for label in CONTESTANTS
     )
     # Without interaction both floors are zero: the task is a substitution, which is linear.
     floors = tuple(
-        _over_seeds(label, reading.of(floor(label, split, interaction), is_floor=True), setup)
+        _over_seeds(label, reading.of_floor(floor(label, split, interaction)), setup)
         for label in (FLOORS if interaction else ())
     )
     for condition, test in TESTS.items():

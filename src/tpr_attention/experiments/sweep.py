@@ -11,8 +11,11 @@ LISTS = ("position_range", "scale_angles")
 """Keys whose value is itself a list: several are a list of lists."""
 
 
-def sweep(description: Mapping[str, object]) -> list[RunSpec]:
+def sweep(description: Mapping[str, object], changes: Mapping[str, object] | None = None) -> list[RunSpec]:
     """All specs of a description: keys of a spec, lists for several values, and `runs` for changes that go together.
+
+    Args:
+        changes: Keys that overrule those of the description, also within `runs`.
 
     >>> several = sweep({"steps": 100, "seed": [0, 1], "runs": [{"model": "tpr"}, {"model": "resnet"}]})
     >>> [(spec.model, spec.seed, spec.steps) for spec in several]
@@ -24,15 +27,14 @@ def sweep(description: Mapping[str, object]) -> list[RunSpec]:
     runs = description.get("runs", [{}])
     if not isinstance(runs, list) or not all(isinstance(run, Mapping) for run in runs):
         raise SpecError(f"runs: expected a list of keys and values, got {runs!r}")
-    specs = [spec for run in runs for spec in _product({**common, **run})]
+    specs = [spec for run in runs for spec in _product({**_flat(common), **_flat(run), **_flat(changes or {})})]
     if not specs:
         raise SpecError("runs: expected at least one")
     return list(dict.fromkeys(specs))
 
 
 def _product(values: Mapping[str, object]) -> Iterator[RunSpec]:
-    flat = {name: value for key, value in values.items() for name, value in _entries(str(key), value)}
-    several = {key: _each(key, value) for key, value in flat.items()}
+    several = {key: _each(key, value) for key, value in values.items()}
     for chosen in itertools.product(*several.values()):
         fields: dict[str, object] = {}
         options: dict[str, object] = {}
@@ -42,6 +44,10 @@ def _product(values: Mapping[str, object]) -> Iterator[RunSpec]:
             else:
                 fields[key] = value
         yield RunSpec.of(fields | ({"options": options} if options else {}))
+
+
+def _flat(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for key, value in values.items() for name, value in _entries(str(key), value)}
 
 
 def _entries(key: str, value: object) -> Iterator[tuple[str, object]]:

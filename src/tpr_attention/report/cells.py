@@ -1,14 +1,15 @@
 """Tables of final losses: every cell, every role, every action, every model's size."""
 
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 
-import numpy as np
-
-from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS
-from tpr_attention.experiments.studies import TESTS, Curve, Panel
+from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR
+from tpr_attention.experiments.points import ROUNDING
+from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.experiments.studies import TESTS, Panel
 from tpr_attention.report.document import Table
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import Interval, ratio, standard_error
+from tpr_attention.report.statistics import Interval, nearest, ratio, standard_error
 from tpr_attention.report.style import number
 
 __all__ = ["actions_table", "cells_table", "distinct", "interval", "roles_table", "sizes_table"]
@@ -42,29 +43,27 @@ def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
     columns = [
         *CELL,
         *(f"{label}: {word}" for label in CONTESTANTS for word in ("mean", "SE")),
-        "best baseline / tpr [95 %]",
-        *FLOORS,
-        "tpr / linear-floor",
+        "better baseline",
+        "its loss / tpr's [95 %]",
+        *FLOORS.values(),
+        f"tpr / {FLOORS[LINEAR]}",
     ]
     rows = []
     for panel in distinct(panels):
-        losses = {curve.label: _present(results.final(curve, panel.condition)) for curve in panel.curves}
-        floors = {curve.label: _present(results.final(curve, panel.condition)) for curve in panel.floors}
+        losses = {curve.label: results.final(curve, panel.condition) for curve in panel.curves}
+        better = nearest({label: losses[label] for label in BASELINES})
         row = list(_cell(panel))
         for found in losses.values():
-            row += [number(_mean(found)), number(standard_error(found))]
-        row.append(_advantage(losses))
+            row += [number(float(found.mean())), number(standard_error(found))]
+        row += [better, interval(ratio(losses[OURS], losses[better]))]
+        floors = {curve.label: results.final(curve, panel.condition) for curve in panel.floors}
         # Without interaction the task is a substitution, which is linear: both floors are zero.
-        row += [number(_mean(floors[label])) if panel.interaction else "0" for label in FLOORS]
-        row.append(number(_mean(losses[OURS]) / _mean(floors["linear-floor"])) if panel.interaction else "-")
+        heights = {label: float(floors[label].mean()) if label in floors else 0.0 for label in FLOORS}
+        row += [number(0.0 if height < ROUNDING else height) for height in heights.values()]
+        row.append(number(float(losses[OURS].mean()) / heights[LINEAR]) if heights[LINEAR] > ROUNDING else "-")
         rows.append(row)
-    return Table("cells", "Final losses: mean over seeds, standard error (SE), ratio, floors.", columns, rows)
-
-
-def _advantage(losses: dict[str, np.ndarray]) -> str:
-    """The loss of the baseline with the smaller mean, as a multiple of ours."""
-    best = min((losses[label] for label in BASELINES), key=_mean)
-    return interval(ratio(losses[OURS], best)) if len(best) == len(losses[OURS]) > 0 else "-"
+    caption = "Final losses: mean over seeds and standard error (SE), inf where a seed diverged. Ratios: geometric."
+    return Table("cells", caption, columns, rows)
 
 
 def roles_table(results: Results, panels: Sequence[Panel]) -> Table:
@@ -90,32 +89,23 @@ def _breakdown(name: str, caption: str, losses: object, panels: Sequence[Panel])
 
 
 def sizes_table(results: Results, panels: Sequence[Panel]) -> Table:
-    """How many numbers each model learns, and how long it took."""
-    curves: dict[tuple[str, int | None, str], Curve] = {}
+    """How many numbers each model learns, at which rate, and how long it took."""
+    curves: dict[tuple[str, str, str], list[RunSpec]] = {}
     for panel in distinct(panels):
         for curve in panel.curves:
-            curves.setdefault((curve.label, panel.heads, "yes" if panel.interaction else "no"), curve)
+            heads = str(curve.specs[0].options.get("num_heads", "-"))
+            curves.setdefault((curve.label, panel.interaction or "none", heads), []).extend(curve.specs)
     rows = []
-    for (label, heads, interacts), curve in sorted(
-        curves.items(), key=lambda item: list(CONTESTANTS).index(item[0][0])
-    ):
-        stored = results.stored(curve)
-        if stored:
-            origin = results.store.provenance(stored[0].digest)
-            rate = f"{stored[0].learning_rate:g}"
-            row = [label, str(heads), interacts, str(origin["parameters"]), rate, number(float(str(origin["seconds"])))]
-            rows.append(row)
-    columns = ["model", "heads", "interaction", "parameters", "learning rate", "seconds per training"]
-    return Table("sizes", "Sizes of the models, their learning rates, and the time of one training.", columns, rows)
+    for label, interaction, heads in sorted(curves, key=lambda key: [*CONTESTANTS].index(key[0])):
+        specs = dict.fromkeys(curves[label, interaction, heads])
+        origins = [results.store.provenance(spec.digest) for spec in specs]
+        sizes, rates = {str(origin.get("parameters")) for origin in origins}, {spec.learning_rate for spec in specs}
+        seconds = fmean(float(str(origin.get("seconds", "nan"))) for origin in origins)
+        rows.append([label, interaction, heads, ", ".join(sizes), ", ".join(f"{r:g}" for r in rates), number(seconds)])
+    columns = ["model", "interaction", "heads", "parameters", "learning rate", "seconds per training"]
+    caption = "Sizes of the models, their learning rates, and the mean time of one training on one core."
+    return Table("sizes", caption, columns, rows)
 
 
 def _cell(panel: Panel) -> tuple[str, str, str, str]:
     return panel.interaction or "none", panel.split, str(panel.heads), TESTS[panel.condition]
-
-
-def _present(losses: np.ndarray) -> np.ndarray:
-    return np.extract(np.isfinite(losses), losses)
-
-
-def _mean(losses: np.ndarray) -> float:
-    return float(losses.mean()) if len(losses) else float("nan")

@@ -24,6 +24,12 @@ DECISIONS = (
     ("the ResNet's layer", "one hidden layer of 128 rectified units", "0014"),
     ("ids of TPR-Attention", "each head learns which object it reads", "0016"),
     ("loss, optimiser, batch, steps, data", "squared error over all roles; Adam; see the record", "0017"),
+    (
+        "what can be known at all",
+        "two floors: the best linear fit, and the best guess given the training",
+        "0015",
+    ),
+    ("what lower, substantially and in part mean", "paired ratios over seeds and their intervals", "0019"),
     ("learning rate", "searched on five values for each model and setting, in distribution only", "0018"),
 )
 

@@ -17,7 +17,6 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator
 from tpr_attention.experiments.studies import Panel, Study
 from tpr_attention.report import lines as content
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import SMALLEST
 from tpr_attention.report.style import MUTED, Style
 
 __all__ = ["draw", "save"]
@@ -174,8 +173,10 @@ def _draw_panel(
         colour = looks[line.label].colour
         if line.edges:
             low, high = line.edges
-            axes.fill_between(line.steps, low.clip(min=SMALLEST), high, color=colour, alpha=0.15, linewidth=0, zorder=1)
-        axes.plot(line.steps, line.mean.clip(min=SMALLEST), zorder=2 + order, **_pen(looks[line.label]))
+            axes.fill_between(
+                line.steps, low.clip(min=content.UNDER), high, color=colour, alpha=0.15, linewidth=0, zorder=1
+            )
+        axes.plot(line.steps, line.mean.clip(min=content.UNDER), zorder=2 + order, **_pen(looks[line.label]))
     for label, height in content.floors(panel, results).items():
         if height >= content.BOTTOM:
             axes.axhline(height, zorder=3 + len(found), **_pen(looks[label]))

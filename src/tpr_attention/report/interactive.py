@@ -9,7 +9,6 @@ import numpy as np
 from tpr_attention.experiments.studies import Panel, Study
 from tpr_attention.report import lines as content
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import SMALLEST
 from tpr_attention.report.style import MUTED, Style
 
 __all__ = ["plot"]
@@ -73,7 +72,7 @@ def _traces(panel: Panel, results: Results, looks: dict[str, Style]) -> list[Jso
 
 def _band(line: content.Line, edges: tuple[np.ndarray, np.ndarray], look: Style) -> Json:
     """A closed outline: along the upper edge and back along the lower one."""
-    back, there = (_brief(edge.clip(min=SMALLEST)) for edge in edges)
+    back, there = (_brief(edge.clip(min=content.UNDER)) for edge in edges)
     steps = _brief(line.steps)
     return {
         "type": "scatter",
@@ -100,7 +99,7 @@ def _mean(line: content.Line, look: Style, panel: Panel) -> Json:
     return {
         **_stroke(line.label, look),
         "x": _brief(line.steps),
-        "y": _brief(line.mean.clip(min=SMALLEST)),
+        "y": _brief(line.mean.clip(min=content.UNDER)),
         "customdata": list(map(list, zip(*exact, strict=True))),
         "mode": "lines" if len(line.steps) > 1 else "markers",
         "hovertemplate": said + "<extra></extra>",
@@ -111,7 +110,7 @@ def _floor(label: str, height: float, steps: list[float], look: Style) -> Json:
     return {
         **_stroke(label, look),
         "x": steps,
-        "y": _brief([max(height, SMALLEST)] * len(steps)),
+        "y": _brief([max(height, content.UNDER)] * len(steps)),
         "customdata": [[mean] for mean in _brief([height] * len(steps))],
         "mode": "lines",
         "hovertemplate": "<b>%{fullData.name}</b><br>mean %{customdata[0]:.4g}<extra></extra>",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from tpr_attention.experiments.points import ROUNDING as BOTTOM
 from tpr_attention.experiments.studies import Band, Panel, Study
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import band
@@ -16,6 +17,7 @@ from tpr_attention.report.style import Style, styles
 __all__ = [
     "BOTTOM",
     "NOT_RUN",
+    "UNDER",
     "Line",
     "band_words",
     "column_title",
@@ -32,8 +34,9 @@ __all__ = [
     "unseen",
 ]
 
-BOTTOM = 1e-10
-"""Losses below this are zero for every purpose: an axis ends here, so that they do not squash the rest."""
+
+UNDER = 1e-16
+"""Where losses of zero are drawn: below every axis."""
 
 CUT = 10.0
 """Bands end at the latest this many times below the mean: one that reaches zero would fill a logarithmic axis."""

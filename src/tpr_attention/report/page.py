@@ -11,6 +11,7 @@ from urllib.parse import quote
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from tpr_attention.report import lines as content
+from tpr_attention.report.claims import FAILS, HOLDS, PARTLY, UNKNOWN
 from tpr_attention.report.document import Block, Document, Figure, Section, Table, Text
 from tpr_attention.report.interactive import plot
 from tpr_attention.report.results import Results
@@ -18,14 +19,14 @@ from tpr_attention.report.style import is_number, numeric_columns
 
 __all__ = ["page"]
 
-VERDICTS = {"holds": "holds", "holds in part": "part", "does not hold": "fails", "not run": "missing"}
+VERDICTS = {HOLDS: "holds", PARTLY: "part", FAILS: "fails", UNKNOWN: "missing"}
 """Verdict to the class of its badge."""
 
 COLUMN_WIDTH, MARGINS = 170, 104
 """Pixels that a column of a figure needs at least, and what surrounds the columns: a narrower window scrolls."""
 
 
-def page(document: Document, results: Results, footer: str = "") -> str:
+def page(document: Document, results: Results) -> str:
     """The whole page, with plotly.js, styles and data inside."""
     # Only these two scripts run: a text that would slip through as a script is refused by its hash.
     scripts = [get_plotlyjs().replace("</script", r"<\/script"), _resource("page.js")]
@@ -53,7 +54,6 @@ def page(document: Document, results: Results, footer: str = "") -> str:
         "<main>",
         *(_section(i, section, results) for i, section in enumerate(document.sections, 1)),
         "</main>",
-        f"<footer>{_rich(footer)}</footer>" if footer else "",
         *(f"<script>{script}</script>" for script in scripts),
         "</body>",
         "</html>",

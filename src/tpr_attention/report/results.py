@@ -45,19 +45,24 @@ class Results:
         """The runs of a line that are stored."""
         return [spec for spec in curve.specs if spec.digest in self.specs]
 
+    def complete(self, curves: Iterable[Curve]) -> bool:
+        """Whether all runs of these lines are stored."""
+        return all(spec.digest in self.specs for curve in curves for spec in curve.specs)
+
     def course(self, curve: Curve, condition: str) -> Course | None:
         """The losses of a line over its steps; None if nothing of it is stored."""
         found = [self._courses[spec.digest, condition] for spec in self.stored(curve)]
         return Course(found[0][0], np.stack([losses for _, losses in found])) if found else None
 
     def final(self, curve: Curve, condition: str) -> Float[np.ndarray, "n"]:
-        """The last loss of each seed; NaN for runs that are not stored."""
-        return np.array(
-            [
-                self._courses[spec.digest, condition][1][-1] if spec.digest in self.specs else np.nan
-                for spec in curve.specs
-            ]
-        )
+        """The last loss of each seed: NaN for runs that are not stored, infinity for those that diverged."""
+        return np.array([self._last_loss(spec.digest, condition) for spec in curve.specs])
+
+    def _last_loss(self, digest: str, condition: str) -> float:
+        if digest not in self.specs:
+            return float("nan")
+        last = float(self._courses[digest, condition][1][-1])
+        return last if np.isfinite(last) else float("inf")
 
     def by_role(self, curve: Curve, condition: str) -> dict[str, float]:
         """The last loss of each role, mean over seeds."""

@@ -1,19 +1,19 @@
 """Means over seeds, their bands, and paired comparisons."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats  # type: ignore[import-untyped]
 
+from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.studies import Band
 
-__all__ = ["SMALLEST", "Interval", "band", "difference", "ratio", "standard_error"]
+__all__ = ["Interval", "band", "clipped", "difference", "nearest", "ratio", "standard_error"]
 
 LEVEL = 0.95
 RESAMPLES = 9999
-SMALLEST = 1e-16
-"""Losses below this are rounding: they count as this where a logarithm is taken."""
 
 Losses = Float[np.ndarray, "n"]
 
@@ -51,13 +51,30 @@ def ratio(ours: Losses, theirs: Losses) -> Interval:
     >>> round(ratio(np.array([1.0, 1.0]), np.array([2.0, 8.0])).value, 6)
     4.0
     """
-    logs = np.log(np.maximum(theirs, SMALLEST)) - np.log(np.maximum(ours, SMALLEST))
+    with np.errstate(invalid="ignore"):  # two losses that diverged have no ratio
+        logs = np.log(clipped(theirs)) - np.log(clipped(ours))
     return Interval(*(None if value is None else float(np.exp(value)) for value in _bootstrap(logs)))  # type: ignore[arg-type]
+
+
+def clipped(losses: Losses) -> Losses:
+    """Losses that are not below rounding."""
+    found: np.ndarray = np.maximum(losses, ROUNDING)
+    return found
+
+
+def nearest(losses: Mapping[str, Losses]) -> str:
+    """Whose losses are the lowest, as geometric means over seeds.
+
+    >>> nearest({"one": np.array([1.0, 1.0]), "two": np.array([1e-4, 5.0])})
+    'two'
+    """
+    return min(losses, key=lambda label: float(np.log(clipped(losses[label])).mean()))
 
 
 def difference(ours: Losses, theirs: Losses) -> Interval:
     """Their loss minus ours: the mean over seeds, each seed compared with itself."""
-    return _bootstrap(theirs - ours)
+    with np.errstate(invalid="ignore"):
+        return _bootstrap(theirs - ours)
 
 
 def _bootstrap(values: Losses) -> Interval:

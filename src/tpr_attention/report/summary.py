@@ -1,16 +1,15 @@
 """The report in five sentences; what fails is said first."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
-from tpr_attention.experiments.contestants import CONTESTANTS
+from tpr_attention.experiments.contestants import CONTESTANTS, LINEAR
+from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.studies import Curve, Panel, Setup
-from tpr_attention.report.claims import FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict
+from tpr_attention.report.claims import FAILS, HOLDS, PARTLY, SOLVED, UNKNOWN, Claim, Verdict
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import ratio
+from tpr_attention.report.statistics import Interval, ratio
 from tpr_attention.report.style import number
 
 __all__ = ["summary"]
@@ -42,6 +41,8 @@ def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
     for claim, verdict in verdicts.items():
         names[verdict.word].append(f"{claim.name} ({verdict.favourable} of {verdict.cells} cells)")
     judged = len(verdicts) - len(names[UNKNOWN])
+    if not judged:
+        return "No claim of the paper can be judged yet: not all runs of any are stored."
     begin = {
         FAILS: ("does not hold", "do not hold"),
         PARTLY: ("holds in part", "hold in part"),
@@ -52,59 +53,58 @@ def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
         for word, forms in begin.items()
         if names[word]
     ]
-    return f"Of the {judged} claims of the paper that could be judged, {'; '.join(parts)}."
+    return f"Of {len(verdicts)} claims of the paper, {judged} could be judged; {'; '.join(parts)}."
 
 
 def _comparison(words: str, panels: Sequence[Panel], results: Results) -> str:
-    """Where ours is lower than both, and by how much than each."""
-    best = Counter(min(CONTESTANTS, key=partial(_ratio, results, panel)) for panel in panels)
+    """Where ours is lower than both, where it is not, and by how much."""
+    ratios = {label: [_ratio(results, panel, label) for panel in panels] for label in BASELINES}
+    pairs = list(zip(*ratios.values(), strict=True))
+    lower = sum(all((one.low or one.value) > 1 for one in pair) for pair in pairs)
+    higher = sum(any((one.high or one.value) < 1 for one in pair) for pair in pairs)
     against = []
-    for label in BASELINES:
-        ratios = np.array([_ratio(results, panel, label) for panel in panels])
+    for label, found in ratios.items():
+        values = np.array([one.value for one in found])
         against.append(
-            f"{CONTESTANTS[label]}'s loss is {_times(np.exp(np.log(ratios).mean()))} that of TPR-Attention "
-            f"({_times(ratios.min())} to {_times(ratios.max())})"
+            f"{CONTESTANTS[label]}'s loss is {number(float(np.exp(np.log(values).mean())))} times that of "
+            f"TPR-Attention ({number(float(values.min()))} to {number(float(values.max()))})"
         )
-    others = " and ".join(f"{CONTESTANTS[label]} in {best[label]}" for label in BASELINES if best[label])
+    solved = sum(_also_solved(results, panel) for panel in panels)
+    also = f", though in {solved} of them a baseline's loss is below {SOLVED:g} for all seeds, too" if solved else ""
     return (
-        f"{words}, TPR-Attention has the lowest loss in {best[OURS]} of {len(panels)} cells"
-        f"{f' ({others})' if others else ''}; as geometric means over cells and seeds, {' and '.join(against)}."
+        f"{words}, TPR-Attention has a lower loss than both baselines in {lower} of {len(panels)} cells{also}, a "
+        f"higher one than some baseline in {higher}, and {len(panels) - lower - higher} are undecided; as geometric "
+        f"means over cells and seeds, {' and '.join(against)}."
     )
+
+
+def _also_solved(results: Results, panel: Panel) -> bool:
+    return any((_final(results, panel.curves, label, panel.condition) < SOLVED).all() for label in BASELINES)
 
 
 def _limits(panels: Sequence[Panel], results: Results) -> Iterator[str]:
-    """What a linear model can reach; nothing if no such floor is stored."""
+    """What a linear model reaches; nothing if no such floor is stored."""
     shares, below = [], 0
     for panel in panels:
-        ours = _mean(results, panel.curves, OURS, panel.condition)
-        floor = _mean(results, panel.floors, "linear-floor", panel.condition)
-        if floor > 1e-9:
-            shares.append(ours / floor)
-            below += any(_mean(results, panel.curves, label, panel.condition) < floor for label in BASELINES)
-    if not shares:
-        return
-    yield (
-        "The paper's layer is linear in its inputs for each action, so at best it learns the linear map that fits the "
-        "training data best, and it does: where that map has a loss in a test, TPR-Attention's is "
-        f"{number(min(shares))} to {number(max(shares))} times as large, and in {below} of these {len(shares)} cells a "
-        "baseline that is not linear has a lower one."
-    )
+        if results.complete(panel.floors):
+            floor = _final(results, panel.floors, LINEAR, panel.condition).mean()
+            ours = _final(results, panel.curves, OURS, panel.condition).mean()
+            if floor > ROUNDING:
+                shares.append(float(ours / floor))
+                others = (_final(results, panel.curves, label, panel.condition).mean() for label in BASELINES)
+                below += any(other < floor for other in others)
+    if shares:
+        yield (
+            "The paper's layer is linear in its inputs for each action, so what it can learn in distribution is at "
+            "best the linear map that fits the training data; where that map has a loss in a test, TPR-Attention's "
+            f"mean loss is {number(min(shares))} to {number(max(shares))} times as large, and in {below} of these "
+            f"{len(shares)} cells a baseline, which is not linear, has a lower one than the map."
+        )
 
 
-def _mean(results: Results, curves: Iterable[Curve], label: str, condition: str) -> float:
-    curve = next(curve for curve in curves if curve.label == label)
-    losses = results.final(curve, condition)
-    return float(losses[np.isfinite(losses)].mean()) if np.isfinite(losses).any() else float("nan")
+def _final(results: Results, curves: Iterable[Curve], label: str, condition: str) -> np.ndarray:
+    return results.final(next(curve for curve in curves if curve.label == label), condition)
 
 
-def _ratio(results: Results, panel: Panel, label: str) -> float:
-    ours, theirs = (
-        results.final(next(curve for curve in panel.curves if curve.label == one), panel.condition)
-        for one in (OURS, label)
-    )
-    both = np.isfinite(ours * theirs)
-    return ratio(ours[both], theirs[both]).value
-
-
-def _times(factor: float) -> str:
-    return f"{number(float(factor))} times"
+def _ratio(results: Results, panel: Panel, label: str) -> Interval:
+    return ratio(*(_final(results, panel.curves, one, panel.condition) for one in (OURS, label)))

@@ -2,14 +2,14 @@
 
 import csv
 import io
-from collections import Counter
 from pathlib import Path
 
 import polars as pl
 
 from tpr_attention.experiments.files import write_file
+from tpr_attention.experiments.search import SEEDS
 from tpr_attention.experiments.store import Store, StoreError
-from tpr_attention.experiments.studies import Setup
+from tpr_attention.experiments.studies import Setup, is_planned
 from tpr_attention.report import figures
 from tpr_attention.report.compose import Material, compose, gather
 from tpr_attention.report.document import Document, Figure, Table
@@ -23,13 +23,15 @@ IN_LATEX = ("cells", "claims")
 
 
 def infer_setup(store: Store) -> Setup:
-    """How a store was filled: the most frequent number of steps, and how many of the first seeds it has."""
-    specs = [store.spec(digest) for digest in store]
-    if not specs:
+    """How a store was filled: the steps of most runs that belong to a figure, and the seeds there are."""
+    seeds: dict[int, list[int]] = {}
+    for spec in map(store.spec, store):
+        if is_planned(spec) and spec.seed < min(SEEDS):
+            seeds.setdefault(spec.steps, []).append(spec.seed)
+    if not seeds:
         return Setup()
-    steps = Counter(spec.steps for spec in specs).most_common(1)[0][0]
-    seeds = {spec.seed for spec in specs if spec.steps == steps}
-    return Setup(seeds=next(seed for seed in range(len(seeds) + 1) if seed not in seeds) or 1, steps=steps)
+    steps = max(seeds, key=lambda number: len(seeds[number]))
+    return Setup(seeds=max(seeds[steps]) + 1, steps=steps)
 
 
 def write_report(store: Store, folder: Path, setup: Setup) -> Path:
