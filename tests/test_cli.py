@@ -1,8 +1,10 @@
 """The commands as a user types them."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -144,7 +146,51 @@ def test_bad_requests_are_refused_before_anything_is_written(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert main(["run", *TINY, *changes]) == 2
     assert message in capsys.readouterr().err.replace("\n", " ")
-    assert list(tmp_path.glob("runs/*/")) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_command_goes_on(tmp_path):
+    """What was stored stays, nothing half is left, and the same command trains the rest."""
+    assert run("run", "model=linear", *TINY, cwd=tmp_path)[0] == 0
+    command = [str(Path(sys.executable).parent / "tpr-attention"), "run", "model=[linear,resnet]", *TINY]
+    slow = [*command[:-4], "steps=[4,4000000]", *TINY[1:]]
+    started = subprocess.Popen(slow, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert started.stdout.readline() == "4 runs, 1 of them stored in runs\n"
+    time.sleep(5)
+    started.send_signal(signal.SIGINT)
+    _, err = started.communicate(timeout=60)
+    assert started.returncode == 130, err
+    assert "the same command goes on" in err
+    assert not [path for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")]
+    code, out, _ = run(*command[1:], cwd=tmp_path)
+    assert code == 0
+    assert "2 runs, 1 of them stored in runs" in out
+    assert "2 of 2 runs in runs" in out
+
+
+@pytest.mark.parametrize("name", ["s[/a]*?[red]b", "with space é🎈"])
+def test_odd_paths(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "model=linear", *TINY, "--store", name, "--workers", "1"]) == 0
+    assert f"stored in {name}" in capsys.readouterr().out
+    assert main(["report", "--store", name, "--report", f"{name} report"]) == 0
+    assert (tmp_path / f"{name} report" / "index.html").exists()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "file/store"])
+def test_paths_that_cannot_be(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    for command in (["run", *TINY], ["report"], ["list"]):
+        assert main([*command, "--store", name]) in ((0, 1) if command == ["list"] else (1,))
+    assert "error: " in capsys.readouterr().err
+
+
+def test_numbers_may_have_exponents(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "model=linear", *TINY, "learning_rate=1e-3", "--workers", "1"]) == 0
+    (spec,) = (json.loads(path.read_text()) for path in Path("runs").glob("*/spec.json"))
+    assert spec["learning_rate"] == 0.001
 
 
 def test_wrong_arguments_are_refused(capsys):

@@ -29,17 +29,19 @@ class Estimate:
 
     def seconds(self, now: float) -> float | None:
         """How long it may still take; None before anything can be said."""
-        speeds: list[float] = []  # seconds a run
-        left = 0.0
-        for group, (event, seen) in self.last.items():
-            if event.step:
-                whole = (seen - self.begun[group]) * event.steps / event.step
-                speeds.append(whole / event.runs)
-                left += 0 if event.finished else max(whole - (now - self.begun[group]), 0)
-        if not speeds:
+        whole = {
+            group: (seen - self.begun[group]) * event.steps / event.step
+            for group, (event, seen) in self.last.items()
+            if event.step
+        }
+        if not whole:
             return None
-        waiting = self.runs - sum(event.runs for event, _ in self.last.values())
-        return (left + waiting * sum(speeds) / len(speeds)) / max(1, min(self.workers, len(self.last)))
+        usual = sum(seconds / self.last[group][0].runs for group, seconds in whole.items()) / len(whole)  # for a run
+        left = (self.runs - sum(event.runs for event, _ in self.last.values())) * usual
+        for group, (event, _) in self.last.items():
+            if not event.finished:
+                left += max(whole.get(group, usual * event.runs) - (now - self.begun[group]), 0)
+        return left / max(1, min(self.workers, len(self.last)))
 
 
 def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -> list[Failure]:

@@ -5,10 +5,11 @@ from collections import Counter
 import pytest
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, RATES
+from tpr_attention.experiments.prepare import check
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import GRID, SEEDS, best_rate, search
 from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.studies import PLANS, STUDIES, Band, Setup, specs_of, study
+from tpr_attention.experiments.studies import PLANS, STUDIES, Band, Setup, is_planned, specs_of, study
 
 LAYOUTS = {
     "main-noninteracting": (1, 3, {None}, {4}),
@@ -69,7 +70,8 @@ def test_a_reading_changes_something_and_only_that(name):
     )
     reading = READINGS[name]
     changed = {*reading.task, *reading.training}
-    changed |= ({"model"} if reading.models else set()) | ({"options"} if reading.options else set())
+    changed |= {"model"} if reading.models else set()
+    changed |= {"options"} if reading.options or reading.with_heads else set()
     differences = set()
     for one, two in zip(ours, other, strict=True):
         different = {key for key in RunSpec.__dataclass_fields__ if getattr(one, key) != getattr(two, key)}
@@ -111,3 +113,18 @@ def test_the_best_rate_has_the_lowest_order_of_magnitude():
 def test_rounding_does_not_decide():
     rates = search(50)["tpr", None, 4]
     assert best_rate(rates, lambda spec: 1e-11 * spec.learning_rate) == GRID[0]
+
+
+def test_matched_baselines_have_about_as_many_parameters():
+    """Heads of width one still have an eighth more with 6 roles and 8 heads: classical cannot come nearer."""
+    for name in ("main-noninteracting", "main-interacting"):
+        for panel in study(name, Setup(seeds=1, steps=1, reading="matched")).panels[::3]:
+            ours, classical, resnet = (check(curve.specs[0]) for curve in panel.curves)
+            assert classical == pytest.approx(ours, rel=0.25)
+            assert resnet == pytest.approx(ours, rel=0.15)
+
+
+def test_runs_of_plans_are_known_whatever_their_seeds_and_steps():
+    specs = specs_of(["main-interacting", "readings", "search"], Setup(seeds=7, steps=123))
+    assert all(map(is_planned, specs))
+    assert not is_planned(RunSpec(learning_rate=0.017))

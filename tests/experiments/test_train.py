@@ -105,7 +105,7 @@ def test_a_compiled_step_is_the_same_step():
     command = [sys.executable, "-m", "tests.experiments.compile_training"]
     run = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.split() == ["tpr", "resnet", "classical"]
+    assert run.stdout.split() == ["tpr", "resnet", "classical", "many"]
 
 
 def test_the_same_bits_every_time():

@@ -16,7 +16,7 @@ from tpr_attention.experiments.studies import study as paper_study
 from tpr_attention.report.figures import draw, save
 from tpr_attention.report.style import styles
 
-NAMES = ["TPR-Attention", "classical attention", "ResNet", "best linear model", "best guess"]
+NAMES = ["TPR-Attention", "classical attention", "ResNet", "best linear fit", "best guess"]
 LABELS = dict(zip(NAMES, made_up.LEVELS, strict=True))
 
 

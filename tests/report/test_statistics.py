@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tpr_attention.experiments.studies import Band
-from tpr_attention.report.statistics import band, difference, ratio, standard_error
+from tpr_attention.report.statistics import band, difference, nearest, ratio, standard_error
 
 SEEDS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 
@@ -52,5 +52,10 @@ def test_interval_is_that_of_all_resamples():
 
 
 def test_zero_losses_count_as_rounding():
-    assert ratio(np.zeros(2), np.full(2, 1e-10)).value == pytest.approx(1e6)
+    assert ratio(np.zeros(2), np.full(2, 1e-4)).value == pytest.approx(1e6)
     assert ratio(np.zeros(2), np.zeros(2)).value == 1
+
+
+def test_the_nearest_is_not_the_one_with_the_lower_mean():
+    """One bad seed decides a mean, but not which baseline is nearer."""
+    assert nearest({"steady": np.full(5, 1e-3), "lower": np.array([1e-8, 1e-8, 1e-8, 1e-8, 1.0])}) == "lower"

@@ -1,6 +1,6 @@
 """`tpr-attention list`: everything that has a name."""
 
-from pathlib import Path
+import os
 
 from rich.console import Console
 
@@ -19,7 +19,7 @@ __all__ = ["command"]
 def command(store: str, console: Console) -> int:
     """Studies with their runs, readings, and the names a spec may have."""
     setup, stored = Setup(), set[str]()
-    if Path(store).exists():
+    if os.path.exists(store):  # noqa: PTH110 (also for what cannot be a path)
         runs = Store(store)
         setup, stored = infer_setup(runs), set(runs)
     rows = []

@@ -6,10 +6,10 @@ from dataclasses import fields, replace
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.studies import TESTS, Band, Curve, Panel, Study
 
-__all__ = ["own_runs"]
+__all__ = ["in_brief", "own_runs"]
 
 TASK = ("split", "interaction")
-MOST_LINES = 12
+MOST_LINES = 8
 
 
 def own_runs(specs: Iterable[RunSpec]) -> Study:
@@ -17,13 +17,13 @@ def own_runs(specs: Iterable[RunSpec]) -> Study:
 
     >>> study = own_runs([RunSpec(seed=0), RunSpec(seed=1), RunSpec(model="resnet", learning_rate=0.1)])
     >>> [curve.label for curve in study.panels[0].curves]
-    ['tpr', 'resnet, learning_rate=0.1']
+    ['resnet, learning_rate=0.1', 'tpr']
     """
     kinds: dict[RunSpec, list[RunSpec]] = {}
     for spec in specs:
         kinds.setdefault(replace(spec, seed=0), []).append(spec)
     tasks: dict[tuple[str, str | None], list[Curve]] = {}
-    for kind, alike in kinds.items():
+    for kind, alike in sorted(kinds.items(), key=lambda item: _label(item[0])):
         curve = Curve(_label(kind), tuple(sorted(alike, key=lambda spec: spec.seed)))
         tasks.setdefault((kind.split, kind.interaction), []).append(curve)
     panels = [
@@ -35,13 +35,21 @@ def own_runs(specs: Iterable[RunSpec]) -> Study:
             None,
             condition,
             Band(2, "SE"),
-            tuple(curves[:MOST_LINES]),
+            tuple(curves),
         )
         for (split, interaction), curves in sorted(tasks.items(), key=str)
         for condition, test in TESTS.items()
     ]
-    caption = f"Runs that belong to no figure of the paper, at most {MOST_LINES} kinds for each task."
-    return Study("own-runs", "Other runs", caption, tuple(panels))
+    return Study("own-runs", "Other runs", "Runs that belong to no figure of the paper.", tuple(panels))
+
+
+def in_brief(study: Study) -> Study:
+    """The same with at most `MOST_LINES` lines in a panel: more cannot be told apart."""
+    if all(len(panel.curves) <= MOST_LINES for panel in study.panels):
+        return study
+    panels = tuple(replace(panel, curves=panel.curves[:MOST_LINES]) for panel in study.panels)
+    said = f"{study.caption} Of each task only the first {MOST_LINES} kinds are drawn; the table has all."
+    return replace(study, caption=said, panels=panels)
 
 
 def _label(kind: RunSpec) -> str:

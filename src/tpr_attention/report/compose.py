@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tpr_attention.experiments.contestants import CONTESTANTS, RATES
-from tpr_attention.experiments.own import own_runs
+from tpr_attention.experiments.own import in_brief, own_runs
 from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import GRID, best_rate, score, search
@@ -124,7 +124,8 @@ def _own(results: Results, own: Study) -> list[Block]:
         for losses in [results.final(curve, panel.condition)]
     ]
     columns = ["task", "test", "run", "seeds", "mean", "SE"]
-    return [Figure(own, own.caption), Table("own-runs", "Final losses of these runs.", columns, rows)]
+    drawn = in_brief(own)
+    return [Figure(drawn, drawn.caption), Table("own-runs", "Final losses of these runs.", columns, rows)]
 
 
 def _readings(results: Results, setup: Setup) -> list[Block]:

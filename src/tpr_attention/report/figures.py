@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager
 from math import ceil
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import matplotlib.style
@@ -49,6 +50,8 @@ METADATA: dict[str, dict[str, None]] = {
 }
 LEFT, RIGHT, PANEL_HEIGHT, GAP, ROW_GAP = 1.14, 0.2, 1.75, 0.16, 0.24
 ENTRY, ENTRY_HEIGHT, NOTE_HEIGHT = 2.0, 0.22, 0.28
+LONGEST = 80
+"""Characters of an entry of the legend."""
 
 
 class Sheet(NamedTuple):
@@ -57,6 +60,7 @@ class Sheet(NamedTuple):
     rows: int
     columns: int
     entries: int
+    longest: int
     title_lines: int
     has_notes: bool
 
@@ -74,7 +78,11 @@ class Sheet(NamedTuple):
 
     @property
     def legend_lines(self) -> int:
-        return ceil(self.entries / max(1, int((self.width - LEFT) / ENTRY)))
+        return ceil(self.entries / self.legend_columns)
+
+    @property
+    def legend_columns(self) -> int:
+        return max(1, int((self.width - LEFT) / max(ENTRY, 0.6 + 0.075 * self.longest)))
 
     @property
     def legend_bottom(self) -> float:
@@ -117,7 +125,8 @@ def draw(study: Study, results: Results) -> Figure:
     rows, columns, looks = content.rows(study), content.columns(study), content.looks(study)
     notes, band = content.notes(study, results), content.one_band(study)
     entries = _entries(study, results, looks)
-    sheet = Sheet(len(rows), len(columns), len(entries), 1 if band else 2, bool(notes))
+    longest = max(len(str(entry.get_label())) for entry in entries)
+    sheet = Sheet(len(rows), len(columns), len(entries), longest, 1 if band else 2, bool(notes))
     limits = {row: content.limits([panel for panel in study.panels if panel.row == row], results) for row in rows}
     with _look():
         figure = Figure(figsize=(sheet.width, sheet.height))
@@ -126,7 +135,7 @@ def draw(study: Study, results: Results) -> Figure:
             row, column = rows.index(panel.row), columns.index(panel.column)
             axes = figure.add_subplot(grid[row, column])
             _draw_panel(axes, panel, results, looks, limits[panel.row])
-            axes.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
+            axes.tick_params(which="both", labelleft=column == 0, labelbottom=row == len(rows) - 1)
             if row == 0:
                 axes.set_title(_literal("\n".join(content.column_title(study, panel))))
             if row == len(rows) - 1:
@@ -213,7 +222,7 @@ def _entries(study: Study, results: Results, looks: dict[str, Style]) -> list[Ar
 def _pen(look: Style) -> dict[str, Any]:
     """A style in matplotlib's words: the marker stands at the end of the line."""
     return {
-        "label": _literal(look.words),
+        "label": _literal(shorten(look.words, LONGEST, placeholder=" ...")),
         "color": look.colour,
         "linewidth": look.width,
         "linestyle": (0, look.dashes) if look.dashes else "-",

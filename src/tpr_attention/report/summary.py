@@ -22,7 +22,7 @@ def summary(
 ) -> Iterator[str]:
     """Five sentences, fewer if not all has been run."""
     if not panels:
-        yield "Nothing has been run yet: `tpr-attention reproduce` trains what the paper's figures need."
+        yield "No part of the paper's figures is complete yet: `tpr-attention reproduce` trains what is missing."
         return
     yield _of_claims(verdicts)
     for interacts, words in ((False, "Without interaction"), (True, "With interacting factors")):
