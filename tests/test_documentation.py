@@ -69,3 +69,23 @@ def test_the_ratios_of_the_readme_are_those_measured():
             for length in ("64", "512", "2048", "8192")
         ]
         assert f"| {r} x {f} | {' | '.join(ratios)} |" in readme
+
+
+def test_the_result_of_the_readme_is_that_of_the_reproduction():
+    said = re.sub(r"\s+", " ", (ROOT / "README.md").read_text())
+    shown = (ROOT / "docs" / "reproduction.md").read_text()
+    (without,) = re.findall(r"Without interaction, .*? both baselines in (\d+ of 18) cells", shown)
+    (above,) = re.findall(r"With interacting factors, .*? higher than that of some baseline in (\d+)", shown)
+    assert f"a lower loss than both baselines in {without} cells" in said
+    assert f"has a lower loss in {above} of 18 cells" in said
+    verdicts = dict(
+        re.findall(r"^\| (matched|factors-only) .*?\| (?:holds|unchanged) .*?\| ([a-z ]+) \|", shown, re.MULTILINE)
+    )
+    assert verdicts == {"matched": "holds in part", "factors-only": "holds"}
+
+
+def test_the_figures_of_the_reproduction_are_there():
+    for name in ("docs/reproduction.md", "README.md"):
+        page = ROOT / name
+        for path in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text()):
+            assert (page.parent / path).exists(), path

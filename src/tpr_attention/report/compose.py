@@ -1,6 +1,6 @@
 """What the report says, in order: the summary, the claims, the figures, and all that stands behind them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tpr_attention.experiments.contestants import CONTESTANTS, RATES
@@ -49,14 +49,16 @@ def compose(material: Material) -> Document:
     """The whole report."""
     results, setup, panels = material.results, material.setup, material.panels
     verdicts = {claim: judge(claim, results, setup) for claim in CLAIMS}
+    again = {name: _judged_again(results, replace(setup, reading=name)) for name in READINGS}
+    run = {name: found for name, found in again.items() if any(one.word != UNKNOWN for one in found.values())}
     sections = [
-        Section("Summary", [Text(text) for text in summary(verdicts, results, panels, setup)]),
+        Section("Summary", [Text(text) for text in summary(verdicts, results, panels, setup, _changes(run))]),
         Section("The paper's claims", _claims(verdicts)),
         Section("Figures", _figures(results, setup)),
         *([Section("Other runs", _own(results, material.own))] if material.own.panels else []),
         Section("All cells", [cells_table(results, panels)]),
         Section("By role and by action", [roles_table(results, panels), actions_table(results, panels)]),
-        Section("Other readings of the paper", _readings(results, setup)),
+        Section("Other readings of the paper", _readings(run, setup)),
         Section("Models and their learning rates", [sizes_table(results, panels), *_search(results, setup)]),
         Section("Decisions", [decisions_table()]),
         Section("Where this comes from", _origin(results, setup)),
@@ -128,18 +130,30 @@ def _own(results: Results, own: Study) -> list[Block]:
     return [Figure(drawn, drawn.caption), Table("own-runs", "Final losses of these runs.", columns, rows)]
 
 
-def _readings(results: Results, setup: Setup) -> list[Block]:
-    claims = [claim for claim in CLAIMS if claim.main]
-    rows = []
-    for name, reading in READINGS.items():
-        changed = replace(setup, reading=name)
-        found = {claim: judge(claim, results, changed, claim.main) for claim in claims}
-        if any(verdict.word != UNKNOWN for verdict in found.values()):
-            entries = [_read_again(claim, verdict, setup, changed) for claim, verdict in found.items()]
-            rows.append([name, reading.title, reading.decision or "-", *(entry for two in entries for entry in two)])
-    if len(rows) < 2:
+def _judged_again(results: Results, setup: Setup) -> dict[Claim, Verdict]:
+    """The verdicts that the main figures alone can give, under a reading."""
+    return {claim: judge(claim, results, setup, claim.main) for claim in CLAIMS if claim.main}
+
+
+def _changes(run: Mapping[str, dict[Claim, Verdict]]) -> dict[str, bool]:
+    """Which of the other readings change a verdict."""
+    ours, *others = READINGS
+    return {
+        name: any(verdict.word != run[ours][claim].word for claim, verdict in run[name].items())
+        for name in others
+        if name in run and ours in run
+    }
+
+
+def _readings(run: Mapping[str, dict[Claim, Verdict]], setup: Setup) -> list[Block]:
+    if len(run) < 2:
         return [Text("Not run yet: `tpr-attention reproduce --studies readings` trains and adds them.")]
-    heads = [entry for claim in claims for entry in (claim.name, "cells; smallest ratio")]
+    rows = []
+    for name, found in run.items():
+        entries = [_read_again(one, verdict, setup, replace(setup, reading=name)) for one, verdict in found.items()]
+        reading = READINGS[name]
+        rows.append([name, reading.title, reading.decision or "-", *(entry for two in entries for entry in two)])
+    heads = [entry for claim in CLAIMS if claim.main for entry in (claim.name, "cells; smallest ratio")]
     text = (
         "One choice changed at a time, for the two main figures (red squares held out); `unchanged` where a choice "
         "does not touch the runs a claim is about. After the number of cells in favour stands the ratio of the least "

@@ -18,9 +18,17 @@ OURS, *BASELINES = CONTESTANTS
 
 
 def summary(
-    verdicts: Mapping[Claim, Verdict], results: Results, panels: Sequence[Panel], setup: Setup
+    verdicts: Mapping[Claim, Verdict],
+    results: Results,
+    panels: Sequence[Panel],
+    setup: Setup,
+    readings: Mapping[str, bool],
 ) -> Iterator[str]:
-    """Five sentences, fewer if not all has been run."""
+    """Five sentences, fewer if not all has been run.
+
+    Args:
+        readings: Other readings of the paper that have been run, and whether they change a verdict.
+    """
     if not panels:
         yield "No part of the paper's figures is complete yet: `tpr-attention reproduce` trains what is missing."
         return
@@ -32,8 +40,19 @@ def summary(
     yield from _limits([panel for panel in panels if panel.interaction], results)
     yield (
         f"All of this is under our reading of what the paper leaves open, with {setup.seeds} "
-        f"seed{'s' if setup.seeds != 1 else ''} and {setup.steps:,} steps of training for every model."
+        f"seed{'s' if setup.seeds != 1 else ''} and {setup.steps:,} steps of training for every model"
+        f"{_others(readings)}."
     )
+
+
+def _others(readings: Mapping[str, bool]) -> str:
+    if not readings:
+        return ""
+    changed = [f"`{name}`" for name, changes in readings.items() if changes]
+    which = (
+        f"{len(changed)} change a verdict on the main figures: {', '.join(changed)}" if changed else "none changes one"
+    )
+    return f"; of {len(readings)} other readings, one choice changed at a time, {which}"
 
 
 def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
@@ -70,10 +89,10 @@ def _comparison(words: str, panels: Sequence[Panel], results: Results) -> str:
             f"TPR-Attention ({number(float(values.min()))} to {number(float(values.max()))})"
         )
     solved = sum(_also_solved(results, panel) for panel in panels)
-    also = f", though in {solved} of them a baseline's loss is below {SOLVED:g} for all seeds, too" if solved else ""
+    also = f" (in {solved} a baseline's loss is below {SOLVED:g}, too, for all seeds)" if solved else ""
     return (
-        f"{words}, TPR-Attention has a lower loss than both baselines in {lower} of {len(panels)} cells{also}, a "
-        f"higher one than some baseline in {higher}, and {len(panels) - lower - higher} are undecided; as geometric "
+        f"{words}, TPR-Attention's loss is lower than that of both baselines in {lower} of {len(panels)} cells{also}, "
+        f"higher than that of some baseline in {higher}, and undecided in {len(panels) - lower - higher}; as geometric "
         f"means over cells and seeds, {' and '.join(against)}."
     )
 
