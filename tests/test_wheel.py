@@ -15,8 +15,12 @@ CHECK = """
 import importlib, importlib.metadata, importlib.util, pkgutil
 import tpr_attention
 assert "site-packages" in tpr_attention.__file__, tpr_attention.__file__
+needs_more = ("cli", "commands", "console", "report", "experiments.curves", "experiments.store", "experiments.run")
 for module in pkgutil.walk_packages(tpr_attention.__path__, "tpr_attention."):
-    importlib.import_module(module.name)
+    if not module.name.removeprefix("tpr_attention.").startswith(needs_more):
+        importlib.import_module(module.name)
+from tpr_attention.__main__ import main
+assert main() == 2
 assert importlib.resources.files("tpr_attention").joinpath("py.typed").is_file()
 assert importlib.metadata.version("tpr-attention") == tpr_attention.__version__
 extras = ["jsonargparse", "polars", "matplotlib", "plotly", "scipy", "rich", "ray", "pytest", "beartype", "sphinx"]
@@ -41,7 +45,8 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = {str(path.relative_to(ROOT / "src")) for path in ROOT.glob("src/tpr_attention/**/*.py")}
-    assert sources | {"tpr_attention/py.typed"} == {name for name in names if ".dist-info/" not in name}
+    data = {"tpr_attention/py.typed", "tpr_attention/report/page.css", "tpr_attention/report/page.js"}
+    assert sources | data == {name for name in names if ".dist-info/" not in name}
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tpr_attention.experiments import run as running
-from tpr_attention.experiments.points import curve
+from tpr_attention.experiments.curves import curve
 from tpr_attention.experiments.progress import Failure, Progress
 from tpr_attention.experiments.run import missing, run
 from tpr_attention.experiments.spec import RunSpec

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tpr_attention.experiments.points import Point, curve
+from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store, StoreError
 

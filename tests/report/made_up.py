@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tpr_attention.experiments.points import Point, curve
+from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
 from tpr_attention.experiments.studies import TESTS, Band, Curve, Panel, Study

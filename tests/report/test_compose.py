@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from tpr_attention.experiments.contestants import CONTESTANTS, RATES
-from tpr_attention.experiments.points import Point, curve
+from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import GRID
 from tpr_attention.experiments.spec import RunSpec

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import torch
 
-from tpr_attention.experiments.points import Point, curve
+from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.prepare import check
 from tpr_attention.experiments.program import can_compile
 from tpr_attention.experiments.progress import Event, Failure, Progress
