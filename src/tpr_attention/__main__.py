@@ -10,9 +10,7 @@ def main() -> int:
     try:
         from tpr_attention.cli import main as command  # not before an error can be told
     except ModuleNotFoundError as error:
-        sys.stderr.write(
-            f"error: {error.name} is missing; install it with: pip install 'tpr-attention[bench]'\n"
-        )
+        sys.stderr.write(f"error: {error.name} is missing; install it with: pip install 'tpr-attention[bench]'\n")
         return 2
     except KeyboardInterrupt:
         return 130
