@@ -70,7 +70,7 @@ def train_group(number: int, group: Sequence[RunSpec], store: Store) -> Iterator
                         **provenance(),
                         "parameters": event.parameters,
                         "threads": torch.get_num_threads(),
-                        "compiler_found": can_compile(),
+                        "compiler": can_compile(),
                         "trained_together": len(group),
                         "seconds": round((time.monotonic() - begun) / len(group), 3),
                     },
@@ -161,7 +161,6 @@ def _preference(wanted: RunSpec, own: set[RunSpec], known: Sequence[set[RunSpec]
 def _serve(connection: Connection, path: Path) -> None:
     """A worker's life."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # the workers fill the cores already
     torch.set_num_threads(1)
     store = Store(path)
     while True:
