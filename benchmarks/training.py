@@ -7,6 +7,8 @@ process, on the same pairs; compilation is counted apart. Writes a table.
 """
 
 import argparse
+import os
+import tempfile
 import time
 from collections.abc import Callable
 from itertools import islice
@@ -51,6 +53,7 @@ def main() -> None:
     arguments.add_argument("--steps", type=int, default=100, help="steps in one call")
     arguments.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = arguments.parse_args()
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp()  # what was compiled before must not count
     torch.set_num_threads(options.threads)
     rows = []
     for model, fields in track(CASES, description="models", console=Console(stderr=True)):

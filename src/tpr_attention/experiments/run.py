@@ -70,7 +70,7 @@ def train_group(number: int, group: Sequence[RunSpec], store: Store) -> Iterator
                         **provenance(),
                         "parameters": event.parameters,
                         "threads": torch.get_num_threads(),
-                        "compiler": can_compile(),
+                        "compiler_found": can_compile(),
                         "trained_together": len(group),
                         "seconds": round((time.monotonic() - begun) / len(group), 3),
                     },

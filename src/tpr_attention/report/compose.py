@@ -206,7 +206,8 @@ def _origin(results: Results, setup: Setup) -> list[Block]:
     )
     how = (
         "To repeat it: `make reproduce` in a clone of the repository, or `tpr-attention reproduce` where the package "
-        "is installed with the extra `bench`. What is stored is not trained again."
+        "is installed with the extra `bench`; `tpr-attention reproduce --studies readings search` adds the other "
+        "readings and the search for learning rates. What is stored is not trained again."
     )
     rows = [[key.replace("_", " "), value] for key, value in facts.items()]
     return [
