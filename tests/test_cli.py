@@ -193,6 +193,15 @@ def test_numbers_may_have_exponents(tmp_path, monkeypatch):
     assert spec["learning_rate"] == 0.001
 
 
+def test_a_missing_compiler_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tpr_attention.commands.training.can_compile", lambda: False)
+    for worth, said in ((True, True), (False, False)):
+        monkeypatch.setattr("tpr_attention.commands.training.is_worth_compiling", lambda specs, worth=worth: worth)
+        assert main(["run", "model=linear", *TINY, f"seed={int(worth)}", "--workers", "1"]) == 0
+        assert ("no C++ compiler" in capsys.readouterr().out) == said
+
+
 def test_wrong_arguments_are_refused(capsys):
     for arguments in (["reproduce", "--seeds", "0"], ["reproduce", "--studies", "nothing"], ["fly"]):
         with pytest.raises(SystemExit) as stop:

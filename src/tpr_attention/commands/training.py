@@ -25,7 +25,7 @@ def train_missing(specs: Sequence[RunSpec], store: Store, workers: int | None, c
         return 0
     workers = workers or os.cpu_count() or 1
     if not can_compile() and is_worth_compiling(left):
-        console.print("no C++ compiler (g++ or clang++) found: training without compiled steps, several times slower")
+        console.print("no C++ compiler (g++ or clang++) found: steps are not compiled, and two to three times slower")
     failures = follow(run(left, store, workers=workers), len(left), workers, console)
     store.write_table()
     lost = sum(len(failure.runs) for failure in failures)

@@ -79,8 +79,8 @@ def _comparison(words: str, panels: Sequence[Panel], results: Results) -> str:
     """Where ours is lower than both, where it is not, and by how much."""
     ratios = {label: [_ratio(results, panel, label) for panel in panels] for label in BASELINES}
     pairs = list(zip(*ratios.values(), strict=True))
-    lower = sum(all((one.low or one.value) > 1 for one in pair) for pair in pairs)
-    higher = sum(any((one.high or one.value) < 1 for one in pair) for pair in pairs)
+    lower = sum(all((one.value if one.low is None else one.low) > 1 for one in pair) for pair in pairs)
+    higher = sum(any((one.value if one.high is None else one.high) < 1 for one in pair) for pair in pairs)
     against = []
     for label, found in ratios.items():
         values = np.array([one.value for one in found])
