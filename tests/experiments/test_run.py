@@ -6,6 +6,7 @@ import pytest
 
 from tpr_attention.experiments import run as running
 from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.progress import Failure, Progress
 from tpr_attention.experiments.run import missing, run
 from tpr_attention.experiments.spec import RunSpec
@@ -35,7 +36,7 @@ def test_all_runs_are_stored_with_the_points_of_train(store):
     for event in train(group):
         if isinstance(event, Finished):
             ends[event.run] = event
-        else:
+        elif isinstance(event, Point):
             points.setdefault(event.run, []).append(event)
     for spec in group:
         end = ends[spec.digest]

@@ -13,7 +13,7 @@ from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.prepare import eval_steps, prepare
 from tpr_attention.experiments.program import can_compile
 from tpr_attention.experiments.spec import RunSpec, SpecError
-from tpr_attention.experiments.train import Finished, groups, train
+from tpr_attention.experiments.train import Finished, Pause, groups, train
 from tpr_attention.models import MODELS
 
 from ..models import contestants
@@ -108,17 +108,86 @@ def test_a_compiled_step_is_the_same_step():
     assert run.stdout.split() == ["tpr", "resnet", "classical", "many"]
 
 
+def without_pauses(events):
+    """Pauses come as time passes."""
+    return [event for event in events if not isinstance(event, Pause)]
+
+
+def check_equal(first, again):
+    for one, other in zip(without_pauses(first), without_pauses(again), strict=True):
+        if isinstance(one, Point):
+            assert one == other
+        else:
+            assert one.run == other.run
+            assert all(torch.equal(tensor, other.weights[key]) for key, tensor in one.weights.items())
+
+
 def test_the_same_bits_every_time():
     specs = [replace(SMALL, seed=seed) for seed in range(2)]
     torch.manual_seed(1)
     first = list(train(specs))
     torch.manual_seed(2)
-    again = list(train(specs))
-    for one, other in zip(first, again, strict=True):
-        if isinstance(one, Point):
-            assert one == other
-        else:
-            assert all(torch.equal(tensor, other.weights[key]) for key, tensor in one.weights.items())
+    check_equal(first, train(specs))
+
+
+@pytest.mark.parametrize("model", ["tpr", "classical-roles", "Drops", "Normed", "oracle"])
+def test_a_training_goes_on_from_any_pause(model, monkeypatch, as_users_run_it):
+    """Bitwise, whatever it draws on the way and whatever it keeps in buffers."""
+    monkeypatch.setattr("tpr_attention.experiments.train.PATIENCE", 0.0)
+    own = f"{contestants.__name__}:{model}"
+    specs = [replace(SMALL, model=own if model[0].isupper() else model, seed=seed) for seed in range(2)]
+    events, pauses = [], []
+    for event in train(specs):
+        events.append(event)
+        if isinstance(event, Pause):
+            pauses.append((len(events), event.step, {name: tensor.clone() for name, tensor in event.state().items()}))
+    assert [step for _, step, _ in pauses] == ([0, 30] if model == "oracle" else list(range(31)))
+    for place, step, state in pauses[:: 1 if model == "oracle" else 7] + pauses[-1:]:
+        check_equal(events[place:], train(specs, begin=(step, state)))
+
+
+class Explodes(contestants.Swap):
+    """Infinite once a gate is large: only a high rate takes it there."""
+
+    def update(self, reference, transform, action):
+        return super().update(reference, transform, action) / (self.gate.abs().max() < 3)
+
+
+@pytest.mark.parametrize("model", ["tests.experiments.test_train:Explodes", "tpr", "resnet"])
+def test_a_run_that_diverges_stops_alone(model, as_users_run_it):
+    """The others are bitwise as if it had lived, and it keeps the last weights that were finite."""
+    swap = model.endswith("Explodes")
+    rates = [0.001, 5.0 if swap else 1e30, 0.002]
+    options = {"scale": 0.01} if swap else {}
+    specs = [
+        replace(SMALL, model=model, options=options, seed=seed, learning_rate=rate, start_at_copy=False)
+        for seed, rate in enumerate(rates)
+    ]
+    tame = [specs[0], replace(specs[1], learning_rate=0.001), specs[2]]
+    events, tamed = list(train(specs)), list(train(tame))
+    ends = {event.run: event for event in events if isinstance(event, Finished)}
+    divergence = ends[specs[1].digest].divergence
+    assert divergence is not None
+    assert 1 < divergence.step <= 30
+    assert divergence.tensor == "output" if swap else divergence.tensor.split()[0] in ("output", "loss", "norm")
+    assert all(tensor.isfinite().all() for tensor in ends[specs[1].digest].weights.values())
+    late = {event.step for event in events if isinstance(event, Point) and event.run == specs[1].digest}
+    assert max(late) < divergence.step
+    survivors = {specs[0].digest, specs[2].digest}
+    assert all(ends[run].divergence is None for run in survivors)
+    kept, expected = ([event for event in without_pauses(found) if event.run in survivors] for found in (events, tamed))
+    check_equal(kept, expected)
+
+
+def test_a_group_that_diverges_wholly_ends_early():
+    (end,) = (event for event in train([replace(SMALL, learning_rate=1e30)]) if isinstance(event, Finished))
+    assert end.divergence is not None
+    assert end.weights
+
+
+def test_what_a_model_draws_does_not_depend_on_its_company():
+    specs = [replace(SMALL, model=f"{contestants.__name__}:Drops", seed=seed) for seed in range(2)]
+    assert curve(specs) == curve(specs[:1]) | curve(specs[1:])
 
 
 def test_points_come_for_every_condition_and_step():

@@ -1,5 +1,6 @@
 """`tpr-attention report`: the report of what is stored."""
 
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -21,5 +22,5 @@ def command(store: str, report: str, console: Console) -> int:
 def write(store: Store, folder: Path, setup: Setup, console: Console) -> None:
     """Write the report and say where it is."""
     with console.status("writing the report"):
-        page = write_report(store, folder, setup)
+        page = write_report(store, folder, setup, workers=os.cpu_count() or 1)
     console.print(f"report: {page}", highlight=False, markup=False)

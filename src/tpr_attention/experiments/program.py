@@ -3,27 +3,35 @@
 import math
 import os
 import shutil
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
-from torch.func import functional_call, grad_and_value, stack_module_state, vmap
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.func import stack_module_state
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from tpr_attention.data import Batch, stream
+from tpr_attention.experiments.answers import Weights, at_once, by_action, folded, in_turn, is_stackable
 from tpr_attention.experiments.prepare import Prepared
 from tpr_attention.models import CopyAndUpdate
 
-__all__ = ["Program", "can_compile"]
+__all__ = ["Divergence", "Program", "can_compile"]
 
-Weights = dict[str, Tensor]
 Losses = Float[Tensor, "n r"]
 Rows = Float[Tensor, "n weights"]
-Answer = Callable[[Weights, Batch], Tensor]
-Loss = Callable[[Weights], tuple[Tensor, Losses]]
 
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # Adam's
 FEW = 3  # runs that are evaluated at once: with more, what lies between input and output leaves the cache
+
+
+class Divergence(NamedTuple):
+    """Where a run stopped: the step it could not take, and the first tensor on the way that was not finite."""
+
+    step: int
+    tensor: str
 
 
 def can_compile() -> bool:
@@ -50,61 +58,102 @@ class Program:
             condition: _stacked([run.evaluation[condition] for run in runs], 0) for condition in runs[0].evaluation
         }
         self.rates = torch.tensor([run.spec.learning_rate for run in runs], dtype=self.weights.dtype)
-        self.role_weights = torch.stack([run.role_weights for run in runs])
-        self.seed = runs[0].spec.seed
-        self.run_by_run = self._at_once_or_in_turn()
-        self.answer, self.gradients, self.step = self.run_by_run, _by_autograd, self._step
-        self.asked = self.run_by_run
+        pairs, fillers = self.pool.target.shape[2], self.pool.target.shape[-1]
+        role_weights = torch.stack([run.role_weights for run in runs])
+        # How much each number of an answer counts: spread out, so that the step reads it in order.
+        self.counts = (role_weights.unsqueeze(-1) / (pairs * fillers)).repeat(1, 1, fillers)
+        self.total = torch.zeros_like(role_weights)
+        self.alive, self.taken = torch.ones(len(runs), dtype=torch.bool), torch.zeros(len(runs), dtype=torch.long)
+        self.draws = torch.stack([stream(run.spec.seed, "steps").get_state() for run in runs])
+        self.step: Callable[..., Losses] = self._step
         if isinstance(self.model, CopyAndUpdate) and self.model.folds and runs[0].spec.balance_actions:
-            self.answer = self.asked = _folded(self.model)
-            self.evaluation = {condition: _by_action(batch) for condition, batch in self.evaluation.items()}
+            self.answer = folded(self.model)
+            self.evaluation = {condition: by_action(batch) for condition, batch in self.evaluation.items()}
             if compiled:
-                torch._dynamo.reset()  # forget other programs: it gives up after eight shapes of one function
-                self.gradients, self.step = _by_function, torch.compile(self._step, fullgraph=True)
+                # Traced before it is compiled, so that only what is done with tensors is looked at, and once.
+                traced = make_fx(self._step, tracing_mode="fake")(*self._inputs(0))
+                torch._inductor.config.cpp.vec_isa_ok = True  # no trial of what the processor says it can: 4 seconds
+                self.step = torch.compile(traced, fullgraph=True)
+        else:
+            few = Batch(*(tensor[0, :, :2] for tensor in self.pool))
+            stackable = not self.trained or is_stackable(self.model, self._named(self.weights) | self.fixed, few)
+            self.answer = at_once(self.model) if stackable else in_turn(self.model, self.draws)
 
-    @torch.no_grad()
-    def _at_once_or_in_turn(self) -> Answer:
-        """How to ask every run's model: all at once, or one after the other where a model does not allow that."""
-        condition = next(iter(self.evaluation))
-        few = Batch(*(tensor[:, :2] for tensor in self.evaluation[condition]))
-        if self.trained:
-            try:
-                _mapped(self.model.eval())(self._named(self.weights) | self.fixed, few)
-            except RuntimeError:
-                return _looped(self.model)
-        return _mapped(self.model)
-
-    def advance(self, start: int, end: int) -> Losses:
-        """Take the steps after `start` up to `end`; the mean loss of each run and role on the way."""
+    def advance(self, start: int, end: int, seconds: float = math.inf) -> int:
+        """Take the steps after `start` up to `end`, or as many as fit in the seconds; the step that was reached."""
         self.model.train()
-        batches = len(self.pool.action)
-        total = torch.zeros_like(self.role_weights)
-        with torch.random.fork_rng(devices=[]):  # for models that draw in training, such as dropout
-            torch.default_generator.manual_seed(stream(self.seed, f"steps/{start}").initial_seed())
+        deadline = time.monotonic() + seconds
+        with torch.random.fork_rng(devices=[]):  # models that are asked in turn may draw
             for number in range(start, end):
-                batch = Batch(*(tensor[number % batches] for tensor in self.pool))
-                rates = self.rates * (1 + math.cos(math.pi * number / self.steps)) / 2
-                corrections = torch.tensor([1 - FIRST ** (number + 1), 1 - SECOND ** (number + 1)]).to(rates)
-                total += self.step(self.weights, self.mean, self.square, batch, rates, corrections)
-        return total / (end - start)
+                self.total += self.step(*self._inputs(number))
+                if time.monotonic() > deadline:
+                    return number + 1
+        return end
+
+    def mean_losses(self, steps: int) -> Losses:
+        """The mean loss of each run and role over the steps since it was asked last."""
+        losses = self.total / steps
+        self.total.zero_()
+        return losses
+
+    def _inputs(self, number: int) -> list[Tensor]:
+        rates = self.rates * (1 + math.cos(math.pi * number / self.steps)) / 2
+        corrections = torch.tensor([1 - FIRST ** (number + 1), 1 - SECOND ** (number + 1)]).to(rates)
+        state = [self.weights, self.mean, self.square, self.alive, self.taken]
+        return [*state, rates, corrections, self.counts, *self._batch(number), *self.fixed.values()]
+
+    def _batch(self, number: int) -> Batch:
+        return Batch(*(tensor[number % len(self.pool.action)] for tensor in self.pool))
 
     def _step(
-        self, weights: Rows, mean: Rows, square: Rows, batch: Batch, rates: Float[Tensor, "n"], corrections: Tensor
+        self,
+        weights: Rows,
+        mean: Rows,
+        square: Rows,
+        alive: Bool[Tensor, "n"],
+        taken: Tensor,
+        rates: Float[Tensor, "n"],
+        corrections: Tensor,
+        counts: Float[Tensor, "n r f"],
+        *batch_and_fixed: Tensor,
     ) -> Losses:
-        def loss(trained: Weights) -> tuple[Tensor, Losses]:
-            losses = _losses(self.answer(trained | self.fixed, batch), batch.target)
-            return (losses * self.role_weights).sum(), losses
-
-        gradients, losses = self.gradients(loss, self._named(weights))
-        gradient = _flat([gradients[name] for name in self.trained], len(rates))
+        """One step of every run that lives. A run dies of what is not finite, before it changes its weights."""
+        batch, fixed = Batch(*batch_and_fixed[:4]), dict(zip(self.fixed, batch_and_fixed[4:], strict=True))
+        trained = {name: tensor.detach().requires_grad_() for name, tensor in self._named(weights).items()}
+        errors = (self.answer(trained | fixed, batch) - batch.target).square()
+        loss = (errors * counts.unsqueeze(1)).sum()
+        found = torch.autograd.grad(loss, list(trained.values()), materialize_grads=True)
+        losses, gradient = errors.detach().mean((1, 3)), _flat(found, len(weights))
+        alive.logical_and_((gradient.square().sum(1) + losses.sum(1)).isfinite())
+        taken.add_(alive)
         mean.lerp_(gradient, 1 - FIRST)
         square.lerp_(gradient.square(), 1 - SECOND)
-        weights.sub_(rates.unsqueeze(-1) * (mean / corrections[0]) / ((square / corrections[1]).sqrt() + SMALL))
+        update = rates.unsqueeze(1) * (mean / corrections[0]) / ((square / corrections[1]).sqrt() + SMALL)
+        weights.sub_(torch.where(alive.unsqueeze(1), update, 0))
         return losses
 
     def _named(self, weights: Rows) -> Weights:
         parts = torch.split(weights, [shape[1:].numel() for shape in self.shapes.values()], 1)
         return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
+
+    def divergence(self, run: int) -> Divergence | None:
+        """Why a run has stopped, if it has: found again, since it still has the weights it had."""
+        if self.alive[run]:
+            return None
+        number = int(self.taken[run])
+        batch = Batch(*(tensor[run : run + 1] for tensor in self._batch(number)))
+        named = {name: tensor[run : run + 1] for name, tensor in self._named(self.weights).items()}
+        fixed = {name: tensor[run : run + 1] for name, tensor in self.fixed.items()}
+        trained = {name: tensor.detach().requires_grad_() for name, tensor in named.items()}
+        with torch.random.fork_rng(devices=[]):
+            output = self.answer(trained | fixed, batch)
+        losses = (output - batch.target).square()
+        found = torch.autograd.grad((losses * self.counts[run]).sum(), list(trained.values()), materialize_grads=True)
+        looked_at = {**batch._asdict(), **named, **fixed, "output": output, "loss": losses} | {
+            f"gradient of {name}": gradient for name, gradient in zip(trained, found, strict=True)
+        }
+        bad = (name for name, tensor in looked_at.items() if not tensor.isfinite().all())
+        return Divergence(number + 1, next(bad, "norm of the gradient"))
 
     def evaluate(self, condition: str) -> Losses:
         """The losses of every run and role under a condition."""
@@ -129,7 +178,7 @@ class Program:
         if self.trained:
             weights, runs = self._named(self.weights) | self.fixed, range(0, len(batch.target), FEW)
             parts = [
-                self.asked({name: tensor[k : k + FEW] for name, tensor in weights.items()}, _some(batch, k))
+                self.answer({name: tensor[k : k + FEW] for name, tensor in weights.items()}, _some(batch, k))
                 for k in runs
             ]
             outputs = torch.cat(parts)
@@ -137,101 +186,31 @@ class Program:
             outputs = torch.stack([model(*inputs) for model, *inputs in zip(self.models, *batch[:3], strict=True)])
         return (outputs - batch.target).square().mean(-1)
 
+    def state(self) -> Weights:
+        """All that changes in training, to be given back to `restore`."""
+        own = {name: getattr(self, name) for name in OWN}
+        return own | {f"fixed.{name}": tensor for name, tensor in self.fixed.items()}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a state."""
+        for name, tensor in self.state().items():
+            tensor.copy_(state[name])
+
     def unstacked(self) -> list[Weights]:
         """The weights of each run."""
         everything = self._named(self.weights) | self.fixed
         return [{name: tensor[k].clone() for name, tensor in everything.items()} for k in range(len(self.rates))]
 
 
+OWN = ("weights", "mean", "square", "total", "alive", "taken", "draws")
+
+
 def _flat(tensors: Sequence[Tensor], runs: int) -> Rows:
     return torch.cat([tensor.reshape(runs, -1) for tensor in tensors], 1) if tensors else torch.empty(runs, 0)
 
 
-def _losses(output: Float[Tensor, "n b r f"], target: Float[Tensor, "n b r f"]) -> Losses:
-    return (output - target).square().mean((1, 3))
-
-
-def _by_autograd(loss: Loss, weights: Weights) -> tuple[Weights, Losses]:
-    """Gradients as usual: also for models that change buffers on the way."""
-    weights = {name: tensor.detach().requires_grad_() for name, tensor in weights.items()}
-    total, losses = loss(weights)
-    found = torch.autograd.grad(total, list(weights.values()), materialize_grads=True)
-    return dict(zip(weights, found, strict=True)), losses.detach()
-
-
-def _by_function(loss: Loss, weights: Weights) -> tuple[Weights, Losses]:
-    """Gradients in a form that can be compiled together with what uses them."""
-    gradients, (_, losses) = grad_and_value(loss, has_aux=True)(weights)
-    return gradients, losses
-
-
-def _looped(model: nn.Module) -> Answer:
-    """One run after the other."""
-
-    def answer(weights: Weights, batch: Batch) -> Tensor:
-        return torch.stack(
-            [
-                functional_call(model, {name: tensor[k] for name, tensor in weights.items()}, inputs)
-                for k, inputs in enumerate(zip(*batch[:3], strict=True))
-            ]
-        )
-
-    return answer
-
-
-def _mapped(model: nn.Module) -> Answer:
-    """All runs at once."""
-
-    def one(weights: Weights, reference: Tensor, transform: Tensor, action: Tensor) -> Tensor:
-        output: Tensor = functional_call(model, weights, (reference, transform, action))
-        return output
-
-    together = vmap(one, randomness="different")
-
-    def answer(weights: Weights, batch: Batch) -> Tensor:
-        return together(weights, batch.reference, batch.transform, batch.action)
-
-    return answer
-
-
-class _ByAction(nn.Module):
-    def __init__(self, model: CopyAndUpdate) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, reference: Tensor, transform: Tensor) -> Tensor:
-        by_action = reference.shape[0], self.model.num_actions, -1, *reference.shape[-2:]
-        return self.model.by_action(reference.reshape(by_action), transform.reshape(by_action)).reshape(reference.shape)
-
-
-def _folded(model: CopyAndUpdate) -> Answer:
-    """A model that is cheaper for pairs sorted by action, and takes stacked parameters itself."""
-    sorted_model = _ByAction(model)
-
-    def answer(weights: Weights, batch: Batch) -> Tensor:
-        prefixed = {f"model.{name}": tensor for name, tensor in weights.items()}
-        output: Tensor = functional_call(sorted_model, prefixed, (batch.reference, batch.transform))
-        return output
-
-    return answer
-
-
 def _some(batch: Batch, start: int) -> Batch:
     return Batch(*(tensor[start : start + FEW] for tensor in batch))
-
-
-def _by_action(batch: Batch) -> Batch:
-    """The pairs of each run sorted by action, as many of each: what is filled in has no action and does not count."""
-    order = batch.action.argmax(-1).argsort(dim=1, stable=True)  # [n b]
-    count = batch.action.sum(1).long()  # [n a]
-    most = int(count.max())
-    place = torch.arange(most, device=order.device)
-    rows = (count.cumsum(1) - count).unsqueeze(-1) + place.minimum((count.unsqueeze(-1) - 1).clamp(min=0))
-    rows = order.gather(1, rows.clamp(max=order.shape[1] - 1).flatten(1))
-    counted = (place < count.unsqueeze(-1)).flatten(1)
-    run = torch.arange(len(rows), device=rows.device).unsqueeze(-1)
-    chosen = Batch(*(tensor[run, rows] for tensor in batch))
-    return chosen._replace(action=chosen.action * counted.unsqueeze(-1))
 
 
 def _stacked(batches: Sequence[Batch], axis: int) -> Batch:

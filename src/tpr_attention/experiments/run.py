@@ -76,7 +76,8 @@ def train_group(number: int, group: Sequence[RunSpec], store: Store) -> Iterator
                     },
                 )
                 continue
-            points[event.run].append(event)
+            if isinstance(event, Point):
+                points[event.run].append(event)
             if event.step > last:
                 last = event.step
                 yield Progress(number, len(group), last, steps)

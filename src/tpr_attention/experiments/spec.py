@@ -7,7 +7,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from math import isfinite
 
 __all__ = ["RunSpec", "SpecError"]
@@ -51,14 +51,14 @@ class RunSpec:
     # the training
     seed: int = 0
     steps: int = 10_000
-    batch: int = 125
+    batch: int = 100
     train_pairs: int = 50_000
     eval_pairs: int = 1_000
     learning_rate: float = 0.01
     loss_roles: str = "all"
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(type(self))
+        hints = _hints()
         for key in fields(self):
             object.__setattr__(self, key.name, _converted(key.name, getattr(self, key.name), hints[key.name]))
         for name in ("steps", "batch", "train_pairs", "eval_pairs"):
@@ -97,7 +97,7 @@ class RunSpec:
                 near = get_close_matches(key, known, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise SpecError(f"{key}: no such key{hint}")
-        hints = typing.get_type_hints(cls)
+        hints = _hints()
         converted: dict[str, typing.Any] = {key: _converted(key, value, hints[key]) for key, value in values.items()}
         return cls(**converted)
 
@@ -105,6 +105,11 @@ class RunSpec:
     def digest(self) -> str:
         """The run's name: twelve hexadecimal digits of the SHA-256 of its JSON."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+
+@cache
+def _hints() -> dict[str, typing.Any]:
+    return typing.get_type_hints(RunSpec)
 
 
 def _converted(key: str, value: object, hint: object) -> object:

@@ -158,7 +158,7 @@ def _readings(run: Mapping[str, dict[Claim, Verdict]], setup: Setup) -> list[Blo
         "One choice changed at a time, for the two main figures (red squares held out); `unchanged` where a choice "
         "does not touch the runs a claim is about. After the number of cells in favour stands the ratio of the least "
         "favourable comparison, as in the evidence above. Learning rates are not searched anew: models that a reading "
-        "puts in the place of others take theirs. With six actions a batch has 120 pairs instead of 125."
+        "puts in the place of others take theirs. With six actions a batch has 96 pairs instead of 100."
     )
     columns = ["reading", "what is different", "record", *heads]
     return [Text(text), Table("readings", "Claim by reading: the verdicts.", columns, rows)]

@@ -2,6 +2,10 @@
 
 import csv
 import io
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -9,13 +13,14 @@ import polars as pl
 from tpr_attention.experiments.files import write_file
 from tpr_attention.experiments.search import SEEDS
 from tpr_attention.experiments.store import Store, StoreError
-from tpr_attention.experiments.studies import Setup, is_planned
+from tpr_attention.experiments.studies import Setup, Study, is_planned
 from tpr_attention.report import figures
 from tpr_attention.report.compose import Material, compose, gather
 from tpr_attention.report.document import Document, Figure, Table
 from tpr_attention.report.latex import latex_table
 from tpr_attention.report.markdown import markdown
 from tpr_attention.report.page import page
+from tpr_attention.report.results import Results
 
 __all__ = ["infer_setup", "write_report"]
 
@@ -34,22 +39,40 @@ def infer_setup(store: Store) -> Setup:
     return Setup(seeds=max(seeds[steps]) + 1, steps=steps)
 
 
-def write_report(store: Store, folder: Path, setup: Setup) -> Path:
-    """Write everything into a folder; the path of the page."""
+def write_report(store: Store, folder: Path, setup: Setup, *, workers: int = 0) -> Path:
+    """Write everything into a folder; the path of the page.
+
+    Args:
+        workers: Processes that draw figures while the rest is written. With 0, no other process is started.
+    """
     material = gather(store, setup)
     document = compose(material)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_tables(document, material, folder / "tables")
         (folder / "figures").mkdir(exist_ok=True)
-        for block in _blocks(document):
-            if isinstance(block, Figure):
-                figures.save(block.study, material.results, folder / "figures")
-        write_file(folder / "report.md", markdown(document).encode())
-        write_file(folder / "index.html", page(document, material.results).encode())
+        studies = [block.study for block in _blocks(document) if isinstance(block, Figure)]
+        with _drawers(min(workers, len(studies))) as draw:
+            for study in studies:
+                draw(study, material.results, folder / "figures")
+            write_file(folder / "report.md", markdown(document).encode())
+            write_file(folder / "index.html", page(document, material.results).encode())
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return folder / "index.html"
+
+
+@contextmanager
+def _drawers(workers: int) -> Iterator[Callable[[Study, Results, Path], object]]:
+    """A way to have figures drawn, all of them at the end: in other processes, or here at once."""
+    if not workers:
+        yield figures.save
+        return
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        drawn: list[Future[list[Path]]] = []
+        yield lambda study, results, folder: drawn.append(pool.submit(figures.save, study, results, folder))
+        for future in drawn:
+            future.result()
 
 
 def _write_tables(document: Document, material: Material, folder: Path) -> None:
