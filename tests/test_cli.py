@@ -161,7 +161,6 @@ def test_an_interrupted_command_goes_on(tmp_path):
     _, err = started.communicate(timeout=60)
     assert started.returncode == 130, err
     assert "the same command goes on" in err
-    assert not [path for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")]
     code, out, _ = run(*command[1:], cwd=tmp_path)
     assert code == 0
     assert "2 runs, 1 of them stored in runs" in out

@@ -15,7 +15,8 @@ CHECK = """
 import importlib, importlib.metadata, importlib.util, pkgutil
 import tpr_attention
 assert "site-packages" in tpr_attention.__file__, tpr_attention.__file__
-needs_more = ("cli", "commands", "console", "report", "experiments.curves", "experiments.store", "experiments.run")
+stored = ("curves", "store", "checkpoints", "work", "local", "on_ray", "run", "estimate")
+needs_more = ("cli", "commands", "console", "report", *(f"experiments.{name}" for name in stored))
 for module in pkgutil.walk_packages(tpr_attention.__path__, "tpr_attention."):
     if not module.name.removeprefix("tpr_attention.").startswith(needs_more):
         importlib.import_module(module.name)

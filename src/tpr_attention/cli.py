@@ -1,12 +1,14 @@
 """The command line: parses and calls."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
-from jsonargparse.typing import PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from rich.console import Console
 
 from tpr_attention import __version__
@@ -42,10 +44,14 @@ WIDTH = 160
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 1 if something failed, 2 for a wrong request, 130 if interrupted."""
+    """Run one command.
+
+    The exit code is 0, 1 if something failed, 2 for a wrong request, 130 if interrupted, 143 if asked to end.
+    """
     parsed = _parser().parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     errors = Console(stderr=True, soft_wrap=True)
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         command = import_module(COMMANDS[parsed.subcommand]).command  # only now: help must not wait for torch
         code: int = command(**parsed[parsed.subcommand].as_dict(), console=console)
@@ -56,12 +62,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except StoreError as error:
         errors.print(f"error: {error}", style="red", markup=False, highlight=False)
         return 1
-    except KeyboardInterrupt:
-        errors.print("interrupted: what is finished is stored; the same command goes on from there", markup=False)
-        return 130
+    except KeyboardInterrupt as error:
+        errors.print("interrupted: what was begun is saved; the same command goes on from there", markup=False)
+        return 143 if isinstance(error, _Terminated) else 130
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, as a scheduler sends it before it takes the machine away."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated
 
 
 def _parser() -> ArgumentParser:
@@ -78,6 +94,7 @@ def _parser() -> ArgumentParser:
     commands.add_subcommand("run", _run(), help="train models of your choice, one or many")
     commands.add_subcommand("report", _report(), help="write the report of what is stored")
     commands.add_subcommand("show", _show(), help="one stored run: spec, losses, provenance")
+    commands.add_subcommand("verify", _verify(), help="check that every stored file is what was written")
     return parser
 
 
@@ -100,7 +117,7 @@ def _reproduce() -> ArgumentParser:
         action="store_true",
         help="the two main figures with two seeds and 1,000 steps, in less than a minute; overrules the three above",
     )
-    _add_workers(parser)
+    _add_how(parser)
     return parser
 
 
@@ -119,7 +136,7 @@ def _run() -> ArgumentParser:
         "--sweep", dest="sweep_file", type=str, default=None, metavar="FILE", help="a YAML file that describes the runs"
     )
     _add_store(parser)
-    _add_workers(parser)
+    _add_how(parser)
     return parser
 
 
@@ -134,6 +151,15 @@ def _show() -> ArgumentParser:
     parser = _subparser("One stored run.")
     parser.add_argument("digest", type=str, help="the run's name, or the first digits of it")
     _add_store(parser)
+    return parser
+
+
+def _verify() -> ArgumentParser:
+    parser = _subparser("Check the SHA-256 of every stored file; list each that is missing, torn or changed.")
+    parser.add_argument("store", type=str, nargs="?", default="runs", metavar="DIR", help="the folder of finished runs")
+    parser.add_argument(
+        "--against", type=str | None, default=None, metavar="DIR", help="a store that should have the same bits"
+    )
     return parser
 
 
@@ -156,14 +182,37 @@ def _add_report(parser: ArgumentParser) -> None:
     parser.add_argument("--report", type=str, default="report", metavar="DIR", help="the folder of the report")
 
 
-def _add_workers(parser: ArgumentParser) -> None:
+def _add_how(parser: ArgumentParser) -> None:
+    """Where runs are trained, and how often they are saved: `commands.training.How`."""
     parser.add_argument(
         "--workers",
         type=PositiveInt | None,
         default=None,
         help="processes of one thread that train at the same time (default: one for each core)",
     )
+    parser.add_argument(
+        "--executor", choices=["local", "ray"], default="local", help="processes on this machine, or a Ray cluster"
+    )
+    parser.add_argument(
+        "--ray-address",
+        type=str | None,
+        default=None,
+        metavar="ADDRESS",
+        help="the Ray cluster, such as auto or 10.0.0.1:6379; without it, one is started on this machine",
+    )
+    parser.add_argument(
+        "--shard", type=str, default="1/1", metavar="I/N", help="train only the Ith of N parts, for arrays of jobs"
+    )
+    parser.add_argument(
+        "--checkpoint-seconds", type=NonNegativeFloat, default=30.0, help="save trainings every so many seconds"
+    )
+    parser.add_argument(
+        "--checkpoint-steps", type=PositiveInt | None, default=None, help="save them also every so many steps"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only say how many trainings there are and how long they may take"
+    )
 
 
-COMMANDS = {name: f"tpr_attention.commands.{name}" for name in ("reproduce", "run", "report", "show")}
+COMMANDS = {name: f"tpr_attention.commands.{name}" for name in ("reproduce", "run", "report", "show", "verify")}
 COMMANDS["list"] = "tpr_attention.commands.listing"

@@ -8,10 +8,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tpr_attention.experiments.progress import Event, Failure
+from tpr_attention.experiments.progress import Event, Failure, Waiting
 from tpr_attention.experiments.progress import Progress as Step
 
-__all__ = ["Estimate", "follow", "table"]
+__all__ = ["Estimate", "clock", "follow", "table"]
 
 
 class Estimate:
@@ -47,6 +47,7 @@ class Estimate:
 def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -> list[Failure]:
     """Show how trainings go on; those that failed."""
     failures: list[Failure] = []
+    waits: set[Waiting] = set()
     estimate = Estimate(runs, workers)
     columns = (
         TextColumn("{task.description}"),
@@ -64,12 +65,17 @@ def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -
                 said = f"failed: {event.reason} ({', '.join(event.runs)})"
                 console.print(said, style="red", highlight=False, markup=False)
                 continue
+            if isinstance(event, Waiting):
+                if event not in waits:
+                    console.print(f"waiting: {event.reason}", style="yellow", highlight=False, markup=False)
+                waits.add(event)
+                continue
             now = time.monotonic()
             estimate.see(event, now)
             done[event.group] = event.runs * event.step / event.steps
             left = estimate.seconds(now)
             compiling = any(one.step == 0 for one, _ in estimate.last.values())
-            words = "compiling" if left is None and compiling else "" if left is None else f"about {_clock(left)} left"
+            words = "compiling" if left is None and compiling else "" if left is None else f"about {clock(left)} left"
             bar.update(task, completed=sum(done.values()), left=words)
         bar.update(task, left="")
     return failures
@@ -85,10 +91,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], con
     console.print(shown)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Minutes and seconds.
 
-    >>> _clock(75.4)
+    >>> clock(75.4)
     '1:15'
     """
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -9,6 +9,8 @@ from tpr_attention.data import (
     MIXINGS,
     SPLITS,
     Composition,
+    Encoding,
+    FillerTable,
     HeldOut,
     Pairing,
     dsprites_composition,
@@ -115,14 +117,36 @@ def test_the_answer_is_right_for_other_role_vectors(generator):
         (
             lambda f: f.has("shape", "square") & (f.value("orientation") < 0.3),
             {},
-            "0 and 39 of the column 'orientation'",
+            "{'shape': 'square', 'orientation': 0.0} and not {'shape': 'square', 'orientation': 6.28",
         ),
-        ("scale_pos", {"scale_angles": [0.0] * 6}, "0 and 3 of the column 'scale'"),
+        ("scale_pos", {"scale_angles": [0.0] * 6}, "{'scale': 0.8, .* and not {'scale': 0.5, "),
     ],
 )
 def test_a_held_out_object_that_looks_like_one_in_training_is_refused(split, fields, message):
-    with pytest.raises(ValueError, match=f"split: it tells classes {message} apart, which have the same fillers"):
+    with pytest.raises(ValueError, match=f"split: it holds out {message}.*, which have the same fillers"):
         dsprites_composition(split, **fields)
+
+
+def one_role_for(*names, alike, grid):
+    """The small world with one role for some columns, in which some rows of its table look alike."""
+    encoding = small_encoding(grid, stream(0, "a"))
+    fillers = torch.randn(len(grid.combinations(names)), 3, generator=stream(0, "b"), dtype=torch.float64)
+    fillers[alike[1]] = fillers[alike[0]]
+    rest = [table for table in encoding.tables if not {*table.columns} & {*names}]
+    return Encoding(grid, (FillerTable("both", names, fillers), *rest))
+
+
+def test_objects_that_look_alike_only_as_a_whole_are_refused_on_two_sides_of_a_split(monkeypatch):
+    """Large discs are held out: rows 1 and 2 of six are such, rows 4 and 5 are rings."""
+    grid = small_grid()
+    pairing = Pairing(HeldOut(grid, lambda f: f.has("kind", "disc") & (f.column("size") > 0)))
+    with pytest.raises(ValueError, match=r"out {'kind': 'disc', 'size': 0.2} and not {'kind': 'ring', 'size': 0.3}"):
+        Composition(one_role_for("kind", "size", alike=(1, 5), grid=grid), pairing)
+    for alike in ((1, 2), (4, 5)):
+        Composition(one_role_for("kind", "size", alike=alike, grid=grid), pairing)
+    monkeypatch.setattr("tpr_attention.data.composition.MOST_COMBINATIONS", 5)
+    with pytest.raises(ValueError, match=r"split: expected at most 5 combinations of \['kind', 'size'\]"):
+        Composition(one_role_for("kind", "size", alike=(1, 2), grid=grid), pairing)
 
 
 def test_a_task_on_a_world_of_ones_own(generator):
@@ -145,7 +169,7 @@ def test_a_task_on_a_world_of_ones_own(generator):
         ({"seed": -1}, "seed: expected a whole number"),
         ({"target_of_tests": "yes"}, "target_of_tests: expected None, False or True"),
         ({"interaction": "shape_col", "seed": -1}, "seed: expected a whole number"),
-        ({"position_range": (1.0, -1.0)}, "position_range"),
+        ({"position_range": (1.0, -1.0)}, "position_range: expected two growing"),
         ({"position_range": (-2.0, -1.0), "split": "square_pos"}, "leaves no pairs for the condition 'ood_reference'"),
     ],
 )

@@ -167,6 +167,12 @@ def with_table(encoding, **changes):
         (lambda e: with_table(e, role="size"), "tables: .* different names"),
         (lambda e: with_table(e, fillers=torch.ones(3, 3)), r"tables: expected fillers \[2, 3\] for the role 'kind'"),
         (lambda e: with_table(e, fillers=torch.full((2, 3), torch.nan)), "tables: expected finite fillers"),
+        (
+            lambda e: with_table(e, fillers=torch.ones(2, 3).long()),
+            "tables: expected floating-point .* got torch.int64",
+        ),
+        (lambda e: with_table(e, guess=torch.full((3,), torch.nan)), r"tables: expected a finite guess \[3\]"),
+        (lambda e: Encoding(e.grid, e.tables, torch.eye(3) * torch.nan), "roles: expected orthonormal rows"),
         (lambda e: with_table(e, guess=torch.zeros(2)), r"tables: expected a finite guess \[3\]"),
         (lambda e: with_table(e, columns=("colour",)), "column: expected one of"),
         (lambda e: Encoding(e.grid, e.tables, torch.eye(2)), r"roles: expected \[3, r\], got \[2, 2\]"),
@@ -190,3 +196,22 @@ def test_a_column_is_read_from_the_role_that_depends_on_the_fewest(generator):
     single = [FillerTable(name, (name,), torch.eye(2)) for name in "ab"]
     encoding = Encoding(grid, (both, *single))
     assert torch.equal(encoding.decode(encoding.encode(grid.all())).classes, grid.all().classes)
+
+
+def test_tables_and_roles_of_several_dtypes_give_objects_of_one(generator):
+    encoding = small_encoding(small_grid(), generator)
+    mixed = [replace(encoding.tables[0], fillers=encoding.tables[0].fillers.float()), *encoding.tables[1:]]
+    found = Encoding(encoding.grid, tuple(mixed), torch.eye(3, dtype=torch.float16))
+    for dtype in (torch.float32, torch.float64):
+        objects = found.encode(encoding.grid.all(), dtype)
+        assert objects.dtype == dtype
+        torch.testing.assert_close(objects, encoding.encode(encoding.grid.all(), dtype), rtol=1e-6, atol=1e-6)
+
+
+def test_one_role_is_enough(generator):
+    grid = small_grid()
+    table = FillerTable("all", grid.names, torch.randn(24, 3, generator=generator))
+    encoding = Encoding(grid, (table,))
+    objects = encoding.encode(grid.all())
+    assert objects.shape == (24, 1, 3)
+    assert torch.equal(encoding.decode(objects).classes, grid.all().classes)

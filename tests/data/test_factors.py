@@ -74,11 +74,17 @@ def test_a_table_of_ones_own():
     assert factors[1:].classes.tolist() == [[0, 0, 1, 1]]
 
 
+def columns(**changes):
+    """Two objects of the small grid."""
+    return {name: torch.zeros(2, dtype=torch.int32) for name in small_grid().names} | changes
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: Column("a", ()), "values: expected one or more finite numbers for the column 'a'"),
         (lambda: Column("a", (0.0, float("nan"))), "values: expected one or more finite"),
+        (lambda: Column("a", (0.0, "x")), "values: expected one or more finite"),
         (lambda: Column("a", (0.0, 1.0), ("p",)), "labels: expected 2 different ones"),
         (lambda: Column("a", (0.0, 1.0), ("p", "p")), "labels: expected 2 different ones"),
         (lambda: Column("a", (0.0, 1.0), ("p", "p", "q")), "labels: expected 2 different ones"),
@@ -97,7 +103,17 @@ def test_a_table_of_ones_own():
             lambda: substitute(small_grid().all()[:1], small_grid().all()[:1], torch.tensor([-1])),
             "action: expected numbers from 0 to 2",
         ),
-        (lambda: dsprites((1.0, 1.0)), "position_range: expected two growing numbers"),
+        (
+            lambda: Factors(small_grid(), columns(size=torch.zeros(3).int())),
+            r"columns: expected \[2\] for 'size', .*\[3\]",
+        ),
+        (lambda: Factors(small_grid(), columns(size=torch.tensor([0, 3]))), "columns: expected classes from 0 to 2"),
+        (
+            lambda: Factors(small_grid(), columns(x=torch.tensor([-1, 0]))),
+            "columns: expected classes from 0 to 1 for 'x'",
+        ),
+        (lambda: dsprites((1.0, 1.0)), "position_range: expected two growing, finite numbers"),
+        (lambda: dsprites((-1e308, 1e308)), "position_range: expected two growing, finite numbers"),
         (lambda: dsprites().all().value("size"), "column: expected one of .* got 'size'"),
         (lambda: small_grid().all().has("kind", "box"), r"label: expected one of \['disc', 'ring'\]"),
         (lambda: small_grid().all().has("size", "large"), r"label: expected one of \[\]"),
@@ -115,7 +131,7 @@ def test_a_table_of_ones_own():
         ),
     ],
 )
-def test_bad_input_is_refused(call, message):
+def test_bad_input_is_refused(call, message, as_users_run_it):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -123,6 +139,10 @@ def test_bad_input_is_refused(call, message):
 def test_classes_are_whole_numbers(as_users_run_it):
     with pytest.raises(TypeError, match="classes: expected whole numbers"):
         small_grid().table(torch.tensor([[0.0, torch.nan, 0.0, 0.0]]))
+    for dtype in (torch.float32, torch.bool, torch.uint8):
+        with pytest.raises(TypeError, match=f"columns: expected int32 or int64 for 'size', got {dtype}"):
+            Factors(small_grid(), columns(size=torch.zeros(2, dtype=dtype)))
+    assert Factors(small_grid(), columns(size=torch.tensor([0, 2]))).value("size").tolist() == [0.1, 0.3]
 
 
 def test_grids_are_equal_if_their_actions_are_in_the_same_order(as_users_run_it):

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from tpr_attention.experiments import run as running
+from tpr_attention.experiments import work as working
 from tpr_attention.experiments.curves import curve
 from tpr_attention.experiments.points import Point
-from tpr_attention.experiments.progress import Failure, Progress
-from tpr_attention.experiments.run import missing, run
+from tpr_attention.experiments.progress import Failure, Progress, Waiting
+from tpr_attention.experiments.run import missing, plan, run
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
 from tpr_attention.experiments.train import Finished, train
@@ -70,12 +70,12 @@ def test_processes_give_what_one_gives(store, tmp_path):
 
 
 def test_a_group_that_fails_does_not_stop_the_others(store, monkeypatch):
-    def broken(specs):
+    def broken(specs, **fields):
         if specs[0].model == "resnet":
             raise RuntimeError("broken on purpose")
-        return train(specs)
+        return train(specs, **fields)
 
-    monkeypatch.setattr(running, "train", broken)
+    monkeypatch.setattr(working, "train", broken)
     events = list(run(SPECS, store, workers=0))
     failures = [event for event in events if isinstance(event, Failure)]
     lost = {spec.digest for spec in SPECS if spec.model == "resnet"}
@@ -89,7 +89,11 @@ def test_a_process_that_dies_is_a_failure(store):
     events = list(run([*deadly, *SPECS[:2]], store, workers=1))
     failures = [event for event in events if isinstance(event, Failure)]
     assert [set(failure.runs) for failure in failures] == [{spec.digest for spec in deadly}]
-    assert "ended with code 7" in failures[0].reason
+    assert failures[0].reason == "the process that trained it ended with code 7, 3 times"
+    assert [event.group for event in events if isinstance(event, Waiting)] == [failures[0].group] * 2
+    noted, torn = store.failures()
+    assert [set(one["runs"]) for one in noted] == [{spec.digest for spec in deadly}]
+    assert torn == 0
     assert set(store) == {spec.digest for spec in SPECS[:2]}
 
 
@@ -102,6 +106,33 @@ def test_bad_specs_are_refused_before_anything_is_written(store):
 def test_progress_tells_how_far_a_group_is(store):
     events = list(run(SPECS[:2], store, workers=0))
     assert all(isinstance(event, Progress) for event in events)
-    assert [event.step for event in events] == [0, 1, 2, 4, 4]
-    assert [event.finished for event in events] == [False] * 4 + [True]
+    assert [event.step for event in events] == [0, 0, 1, 2, 4, 4]
+    assert [event.finished for event in events] == [False] * 5 + [True]
     assert {(event.runs, event.steps) for event in events} == {(2, 4)}
+
+
+def test_a_run_that_diverges_is_stored_as_such(store):
+    specs = [replace(TINY, seed=seed, steps=40, learning_rate=1e30 if seed == 1 else 0.01) for seed in range(3)]
+    events = list(run(specs, store, workers=0))
+    assert not [event for event in events if isinstance(event, Failure)]
+    assert [store.diverged_at(spec.digest) is not None for spec in specs] == [False, True, False]
+    divergence = store.provenance(specs[1].digest)["diverged"]
+    assert divergence["tensor"].split()[0] in ("output", "loss", "norm", "gradient")
+    assert store.curve(specs[1].digest)["step"].max() < divergence["step"]
+    table = store.table(store)
+    assert set(table.filter(table["diverged_at"].is_not_null())["run"]) == {specs[1].digest}
+    assert list(run(specs, store, workers=0)) == []
+
+
+def test_parts_make_the_whole(store, tmp_path):
+    """Whatever is stored when a part begins: numbers belong to groups for good."""
+    whole = [work.number for work in plan(SPECS, store)]
+    parts = [[work.number for work in plan(SPECS, store, (part, 4))] for part in (1, 2, 3, 4)]
+    assert sorted(number for part in parts for number in part) == sorted(whole) == list(range(6))
+    for part in (4, 2, 1, 3):
+        assert [work.number for work in plan(SPECS, store, (part, 4))] == parts[part - 1]
+        list(run(SPECS, store, workers=0, shard=(part, 4)))
+    alone = Store(tmp_path / "alone", create=True)
+    list(run(SPECS, alone, workers=0))
+    assert sorted(store) == sorted(spec.digest for spec in SPECS)
+    assert store.table(store).equals(alone.table(alone))

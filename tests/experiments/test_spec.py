@@ -16,7 +16,9 @@ from tpr_attention.experiments.spec import RunSpec, SpecError
     st.fixed_dictionaries(
         {
             "model": st.text(),
-            "options": st.dictionaries(st.text(), st.integers() | st.booleans() | st.floats(-1e9, 1e9)),
+            "options": st.dictionaries(
+                st.text(), st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(-1e9, 1e9)
+            ),
             "seed": st.integers(0, 2**63 - 1),
             "interaction": st.none() | st.text(),
             "scale_angles": st.none() | st.tuples(*[st.floats(-10, 10)] * 6),
@@ -104,6 +106,7 @@ def test_a_spec_does_not_change():
         ({"options": 3}, "options: expected keys and values"),
         ({"options": {"a": [1]}}, "options.a: expected a finite number, a text"),
         ({"options": {"a": float("inf")}}, "options.a: expected a finite number"),
+        ({"options": {"a": 2**63}}, "options.a: expected a whole number of at most 64 bits, got 9223372036854775808"),
         ({"loss_roles": "some"}, "loss_roles: expected 'all' or 'factors'"),
     ],
 )

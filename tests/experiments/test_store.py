@@ -42,6 +42,7 @@ def test_a_run_is_read_back(store):
     for name, array in again.weights(SPEC.digest).items():
         np.testing.assert_array_equal(array, WEIGHTS[name], strict=True)
     assert sorted(path.name for path in (store.path / SPEC.digest).iterdir()) == [
+        "SHA256SUMS",
         "curve.parquet",
         "provenance.json",
         "spec.json",
@@ -104,7 +105,7 @@ def test_a_write_that_fails_leaves_nothing(store, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StoreError, match=rf"{SPEC.digest}: cannot be written: No space left"):
         store.save(SPEC, CURVE, WEIGHTS, {})
-    assert [path.name for path in store.path.iterdir()] == ["store.json"]
+    assert sorted(path.name for path in store.path.iterdir()) == ["store.json", "store.json.sha256"]
     monkeypatch.undo()
     store.save(SPEC, CURVE, WEIGHTS, {})
     assert SPEC.digest in store

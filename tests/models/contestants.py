@@ -1,5 +1,7 @@
 """Contestants that users might bring, and that break the contract in one way each."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -65,6 +67,38 @@ class Drops(nn.Module):
         return reference + self.drop(self.linear(transform))
 
 
+class Hinted(Plain):
+    """A sound one that says of which types its options are."""
+
+    def __init__(self, depth: int = 1, rate: float | None = None, mode: "int | str" = 0, names: Sequence[str] = ()):
+        super().__init__()
+        if depth < 0:
+            raise ValueError(f"depth: expected at least 0, got {depth}")
+
+
+class Unresolved(Plain):
+    """A sound one whose hints say nothing."""
+
+    def __init__(self, depth: "NotThere" = 1):
+        super().__init__()
+
+
+class Wide(Plain):
+    """A sound one that can be as large as one likes."""
+
+    def __init__(self, width=3):
+        super().__init__()
+        self.wide = nn.Parameter(torch.ones(width))
+
+
+class Calibrated(Plain):
+    """A sound one that has to know its numbers to be made."""
+
+    def __init__(self, width=3):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(torch.ones(width).mean().item()))
+
+
 class Bad(nn.Module):
     """Answers the reference, scaled; subclasses go wrong from there."""
 
@@ -97,6 +131,18 @@ class Raises(Bad):
 class WrongDtype(Bad):
     def answer(self, output):
         return output.double()
+
+
+class Whole(Bad):
+    def answer(self, output):
+        return output.round().long()
+
+
+class Unfit(Bad):
+    needs_training = False
+
+    def fit(self, batches):
+        raise ZeroDivisionError
 
 
 class NotFinite(Bad):

@@ -79,10 +79,11 @@ def test_ids_can_be_fixed(task):
     ("name", "options", "error", "message"),
     [
         ("tqr", {}, ValueError, r"model: expected one of \['tpr', .*did you mean 'tpr'"),
-        ("tpr", {"num_head": 3}, ValueError, "options of 'tpr': .* got 'num_head'; did you mean 'num_heads'"),
-        ("tpr", {"num_roles": 3}, ValueError, "options of 'tpr': expected one of"),
-        ("resnet", {"num_heads": 3}, ValueError, r"options of 'resnet': expected one of \['width'\]"),
-        ("tpr", {"num_heads": 0}, ValueError, "num_heads: expected at least 1, got 0"),
+        ("tpr", {"num_head": 3}, ValueError, "options.num_head: .* of 'tpr': .*; did you mean 'num_heads'"),
+        ("tpr", {"num_roles": 3}, ValueError, "options.num_roles: expected one of the options of 'tpr'"),
+        ("resnet", {"num_heads": 3}, ValueError, r"options.num_heads: .* options of 'resnet': \['width'\]"),
+        ("tpr", {"num_heads": 0}, ValueError, "options.num_heads: expected at least 1, got 0"),
+        ("tpr", {"num_heads": 2.5}, ValueError, "options.num_heads: expected a whole number, got 2.5"),
         ("classical", {"head_dim": 0}, ValueError, "head_dim: expected at least 1"),
         ("classical-roles", {"num_heads": -1}, ValueError, "num_heads: expected at least 1"),
         ("resnet", {"width": 0}, ValueError, "width: expected at least 1"),
@@ -90,11 +91,11 @@ def test_ids_can_be_fixed(task):
         (f"{PLAIN}:Refuses", {}, ContractError, "Refuses' cannot be made: OSError: no disk"),
         ("tpr_attention.models:CopyAndUpdate", {}, ContractError, "cannot be made: TypeError: .*abstract"),
         ("builtins:type", {}, ContractError, "cannot tell what 'builtins:type' takes"),
-        (f"{PLAIN}:Plain", {"num_roles": 3}, ValueError, "options of .*: expected one of"),
+        (f"{PLAIN}:Plain", {"num_roles": 3}, ValueError, "options.num_roles: expected one of the options"),
         (f"{PLAIN}:number", {}, ContractError, "to make a torch.nn.Module, got int"),
     ],
 )
-def test_bad_names_and_options_are_refused(name, options, error, message, task):
+def test_bad_names_and_options_are_refused(name, options, error, message, task, as_users_run_it):
     with pytest.raises(error, match=message):
         build(name, task, stream(0, "a"), options=options)
 

@@ -154,6 +154,7 @@ def test_parameters_are_counted(name, heads, count):
         (contestants.Nothing, "forward: expected a tensor, got NoneType"),
         (contestants.Raises, "forward: raised KeyError: 'colour'"),
         (contestants.WrongDtype, "forward: expected the dtype of the reference, torch.float32, got torch.float64"),
+        (contestants.Whole, "forward: expected the dtype of the reference, torch.float32, got torch.int64"),
         (contestants.NotFinite, "forward: expected finite numbers"),
         (contestants.Detached, "forward: the output does not depend on any parameter"),
         (contestants.NoParameters, "parameters: expected at least one"),
@@ -222,6 +223,7 @@ def test_the_check_leaves_the_model_as_it_was(task, batch):
     [
         ("no_such_package.models:Mine", "model: cannot import 'no_such_package.models': ModuleNotFoundError"),
         (f"{PLAIN}:Missing", "model: expected a class or function 'Missing'"),
+        (f"{PLAIN}:Swop", r"model: expected a class or function 'Swop' .* got None; did you mean 'Swap'\?"),
         (f"{PLAIN}:not_callable", "model: expected a class or function 'not_callable' .* got 3"),
         (f"{PLAIN}:", "model: expected a path like 'package.module:Class'"),
         (":Swap", "model: expected a path like 'package.module:Class'"),
@@ -230,3 +232,19 @@ def test_the_check_leaves_the_model_as_it_was(task, batch):
 def test_a_path_that_leads_nowhere_is_refused(path, message):
     with pytest.raises(ContractError, match=message):
         from_path(path)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("raise OSError('no licence')", "OSError: no licence"),
+        ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("class Net(:", "SyntaxError: "),
+        ("import sys; sys.exit('usage: ...')", "SystemExit: usage"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_refused(code, message, tmp_path, monkeypatch):
+    (tmp_path / "unsound.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ContractError, match=f"model: cannot import 'unsound': {message}"):
+        from_path("unsound:Net")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from tpr_attention.nn import ActionTPRAttention, FixedRoleQueries, LinearQueries, TPRAttention
 
@@ -70,8 +71,11 @@ def test_meta_device(make, generator):
     output = layer(*(x.to("meta") for x in inputs_of(layer, generator)))
     assert output.device.type == "meta"
     layer.to_empty(device="cpu")
-    layer.reset_parameters(torch.Generator().manual_seed(1))
-    assert layer(*inputs_of(layer, generator)).isfinite().all()
+    other = make()
+    for drawn in (layer, other):
+        drawn.reset_parameters(torch.Generator().manual_seed(1))
+    inputs = inputs_of(layer, generator)
+    assert torch.equal(layer(*inputs), other(*inputs))
 
 
 def test_reset_with_a_generator_repeats_and_leaves_the_global_one_alone(make):
@@ -151,6 +155,21 @@ def test_bfloat16_layers_pass_gradients(make, generator):
     assert output.dtype == torch.bfloat16
     output.sum().backward()
     assert all(p.grad.isfinite().all() and p.grad.abs().max() > 0 for p in layer.parameters())
+
+
+def test_gradients_lie_in_memory_as_their_parameters_do(make, generator):
+    """DistributedDataParallel warns where they do not."""
+    layer = make()
+    layer(*inputs_of(layer, generator)).square().mean().backward()
+    assert [p.grad.stride() for p in layer.parameters()] == [p.stride() for p in layer.parameters()]
+
+
+def test_activation_checkpointing_gives_the_same_gradients(make, generator, as_users_run_it):
+    layer = randomise(make(), generator)
+    inputs = inputs_of(layer, generator)
+    outputs = layer(*inputs), checkpoint(layer, *inputs, use_reentrant=False)
+    wanted, found = (torch.autograd.grad(output.square().mean(), list(layer.parameters())) for output in outputs)
+    assert all(map(torch.equal, found, wanted))
 
 
 def test_repr_says_what_it_is(make):

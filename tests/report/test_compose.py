@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -103,9 +104,7 @@ def test_sizes_and_origin(store):
     save(store, specs_of(["main-interacting"], SETUP))
     sections = blocks(store)
     sizes = table(sections, "sizes")
-    assert {(row["model"], row["parameters"], row["seconds per training"]) for row in sizes} == {
-        (label, "7", "2.0") for label in CONTESTANTS
-    }
+    assert {(row["model"], row["parameters"]) for row in sizes} == {(label, "7") for label in CONTESTANTS}
     rates = {(row["model"], row["interaction"], row["heads"]): row["learning rate"] for row in sizes}
     assert rates == {
         (label, interaction, "-" if label == "resnet" else "8"): f"{RATES[label, interaction, 8]:g}"
@@ -115,7 +114,27 @@ def test_sizes_and_origin(store):
     assert {row["what"]: row["which"] for row in table(sections, "provenance")} == {"commit": "abc"}
     (counted, *_) = (block.text for block in sections["Where this comes from"] if isinstance(block, Text))
     assert counted.startswith("30 stored runs, 18 of them trainings")
-    assert "60 seconds" in counted
+
+
+def test_runs_that_diverged_are_counted_and_not_averaged(store):
+    specs = specs_of(["main-interacting"], SETUP)
+    save(store, specs)
+    (lost,) = (spec for spec in specs if (spec.model, spec.interaction, spec.seed) == ("resnet", "scale_pos", 1))
+    folder = store.path / lost.digest
+    shutil.rmtree(folder)
+    conditions = ("in_distribution", *TESTS)
+    short = curve([Point("", 0, name, (1.0, 1.0)) for name in conditions], {"shape": 0.5, "colour": 0.5})
+    origin = {"parameters": 7, "commit": "abc", "diverged": {"step": 3, "tensor": "loss"}}
+    store.save(lost, short, {"w": np.zeros(1)}, origin)
+    sections = blocks(store)
+    cells = [row for row in table(sections, "cells") if row["interaction"] == "scale_pos"]
+    assert cells
+    for row in cells:
+        assert row["resnet: mean"].endswith(" (1 diverged)")
+        assert "inf" not in row["resnet: mean"]
+        assert "diverged" not in row["tpr: mean"]
+    page = write_report(store, store.path.parent / "report", SETUP)
+    assert "Left out: 1 runs that diverged." in page.read_text()
 
 
 def test_readings_are_judged_apart(store):
@@ -167,6 +186,14 @@ def test_what_is_not_finished_has_a_report(store, kept, judged):
     assert "main-noninteracting.png" in text
     assert ("is complete yet" in text) == (judged == 0)
     assert text[: text.index("## Figures")].count("| not run |") == len(CLAIMS) - judged
+
+
+@pytest.mark.parametrize("setup", [Setup(seeds=1, steps=10), SETUP], ids=["one seed", "seeds that are all equal"])
+def test_what_has_no_spread_has_numbers(store, setup):
+    save(store, specs_of(STUDIES, setup), lambda spec, condition: loss(replace(spec, seed=0), condition))
+    text = markdown(compose(gather(store, setup)))
+    assert "| not run |" not in text[: text.index("## Figures")]
+    assert not re.search(r"\bnan\b|\binf\b", text, re.IGNORECASE)
 
 
 def test_runs_of_ones_own_are_shown_beside(store, tmp_path):

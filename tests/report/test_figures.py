@@ -93,6 +93,17 @@ def test_one_seed_has_no_band(run):
     assert "Lines: one seed, no band." in texts(figure)
 
 
+def test_equal_seeds_have_a_band_of_no_width(run):
+    study = made_up.study()
+    figure = draw(study, run(study, values=lambda spec, test: made_up.losses(replace(spec, seed=0), test)))
+    for axes in figure.axes:
+        assert len(axes.collections) == 3
+        for band, line in zip(axes.collections, axes.lines, strict=False):
+            edges = np.asarray(band.get_paths()[0].vertices)[:, 1]
+            assert np.isfinite(edges).all()
+            np.testing.assert_allclose([edges.min(), edges.max()], [min(line.get_ydata()), max(line.get_ydata())])
+
+
 def test_seeds_that_are_missing_are_told(run):
     study = made_up.study()
     figure = draw(study, run(study, lambda spec: spec.seed < 2 or spec.model == "tpr"))

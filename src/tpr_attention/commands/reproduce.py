@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from tpr_attention.commands import report as reporting
-from tpr_attention.commands.training import train_missing
-from tpr_attention.experiments.store import Store
+from tpr_attention.commands.training import How, opened, train_missing
 from tpr_attention.experiments.studies import READ_AGAIN, Setup, specs_of
 
 __all__ = ["command"]
@@ -22,12 +22,16 @@ def command(
     seeds: int,
     steps: int,
     quick: bool,
-    workers: int | None,
     console: Console,
+    **how: Any,
 ) -> int:
     """Train what is not stored, then write the report."""
     setup = QUICK if quick else Setup(int(seeds), int(steps))
-    runs = Store(store, create=True)
-    code = train_missing(specs_of(READ_AGAIN if quick else studies, setup), runs, workers, console)
-    reporting.write(runs, Path(report), setup, console)
+    means = How(**how)
+    with opened(store, means) as runs:
+        code = train_missing(specs_of(READ_AGAIN if quick else studies, setup), runs, means, console)
+        if means.is_part:
+            console.print("when all parts are done: tpr-attention report", highlight=False)
+        elif not means.dry_run:
+            reporting.write(runs, Path(report), setup, console)
     return code

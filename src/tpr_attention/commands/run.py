@@ -5,11 +5,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 
-from tpr_attention.commands.training import train_missing
+from tpr_attention.commands.training import How, opened, train_missing
 from tpr_attention.console import table
 from tpr_attention.experiments.prepare import check
 from tpr_attention.experiments.spec import RunSpec, SpecError
@@ -22,17 +23,19 @@ __all__ = ["command"]
 CONDITIONS = ("in_distribution", "ood_reference", "ood_transform", "ood_composition")
 
 
-def command(changes: Sequence[str], sweep_file: str | None, store: str, workers: int | None, console: Console) -> int:
+def command(changes: Sequence[str], sweep_file: str | None, store: str, console: Console, **how: Any) -> int:
     """Train the runs and show their losses."""
     sys.path.insert(0, "")  # a model of the user's own may lie in the folder the command is called from
     specs = sweep(_of_file(sweep_file) if sweep_file is not None else {}, _of_line(changes))
     for spec in {replace(spec, seed=0): spec for spec in specs}.values():
         check(spec)  # before a store is made
-    runs = Store(store, create=True)
-    code = train_missing(specs, runs, workers, console)
-    stored = [spec for spec in specs if spec.digest in runs]
-    _show(f"{len(stored)} of {len(specs)} runs in {store}", stored, runs, console)
-    console.print(f"more: tpr-attention show DIGEST --store {store}", highlight=False, markup=False)
+    means = How(**how)
+    with opened(store, means) as runs:
+        code = train_missing(specs, runs, means, console)
+        if not means.dry_run:
+            stored = [spec for spec in specs if spec.digest in runs]
+            _show(f"{len(stored)} of {len(specs)} runs in {store}", stored, runs, console)
+            console.print(f"more: tpr-attention show DIGEST --store {store}", highlight=False, markup=False)
     return code
 
 

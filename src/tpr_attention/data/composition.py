@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import pi
+from math import pi, prod
 from typing import NamedTuple
 
 import torch
@@ -14,11 +14,13 @@ from tpr_attention.data.encoding import Encoding
 from tpr_attention.data.factors import dsprites, substitute
 from tpr_attention.data.fillers import INTERACTIONS, MIXINGS, dsprites_fillers
 from tpr_attention.data.pairs import CONDITIONS, Pairing, Pairs
-from tpr_attention.data.splits import SPLITS, HeldOut, Split
+from tpr_attention.data.splits import MOST_COMBINATIONS, SPLITS, HeldOut, Split
 from tpr_attention.data.streams import stream
 from tpr_attention.functional.signature import choose
 
 __all__ = ["Batch", "Composition", "dsprites_composition"]
+
+SAME = 1e-9  # fillers that differ by less are taken for equal
 
 
 class Batch(NamedTuple):
@@ -103,23 +105,31 @@ class Composition:
 
 def _expect_no_double(encoding: Encoding, held_out: HeldOut) -> None:
     """Check that no held-out object looks like one that is not: that would be a leak into training."""
-    grid = encoding.grid
-    for name in held_out.names:
-        column = grid.columns[grid.index(name)]
-        count = len(column.values)
-        same = torch.ones(count, count, dtype=torch.bool)
-        for table in encoding.tables:
-            if name in table.columns:
-                sizes = [grid.sizes[grid.index(other)] for other in table.columns]
-                by_class = table.fillers.double().reshape(*sizes, -1).movedim(table.columns.index(name), 0).flatten(1)
-                same &= torch.cdist(by_class, by_class, p=torch.inf) < 1e-9
-        held = held_out.table.movedim(held_out.names.index(name), 0).flatten(1)
-        for first, second in same.triu(1).nonzero().tolist():
-            if not torch.equal(held[first], held[second]):
-                raise ValueError(
-                    f"split: it tells classes {first} and {second} of the column {name!r} apart, which have the same "
-                    "fillers, so that what it holds out would be in training all the same"
-                )
+    touched = [j for j, table in enumerate(encoding.tables) if {*table.columns} & {*held_out.names}]
+    shared = {*held_out.names}.union(*(encoding.tables[j].columns for j in touched))
+    names = tuple(name for name in encoding.grid.names if name in shared)
+    count = prod(encoding.grid.sizes[encoding.grid.index(name)] for name in names)
+    if count > MOST_COMBINATIONS:
+        raise ValueError(
+            f"split: expected at most {MOST_COMBINATIONS} combinations of {list(names)}, which it reads or which share "
+            f"a role with what it reads, got {count}"
+        )
+    objects = encoding.grid.combinations(names)
+    rows, looks = encoding.numbers(objects) - torch.tensor(encoding.starts), torch.zeros(count, dtype=torch.long)
+    for j in touched:
+        rounded = (encoding.tables[j].fillers.double() / SAME).round()
+        kinds = torch.unique(rounded, dim=0, return_inverse=True)[1]
+        looks = torch.unique(looks * len(kinds) + kinds[rows[:, j]], return_inverse=True)[1]
+    held = held_out(objects)
+    doubles = ~held & torch.isin(looks, looks[held])
+    if doubles.any():
+        double = int(doubles.nonzero()[0])
+        original = int((held & (looks == looks[double])).nonzero()[0])
+        out, left = ({name: objects.row(number)[name] for name in names} for number in (original, double))
+        raise ValueError(
+            f"split: it holds out {out} and not {left}, which have the same fillers, so that what it holds out would "
+            "be in training all the same"
+        )
 
 
 def dsprites_composition(

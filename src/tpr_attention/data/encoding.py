@@ -36,6 +36,8 @@ class FillerTable:
 class Encoding:
     """How factors become objects (App. E), and objects factors.
 
+    Tables and roles may have any floating-point dtypes; objects are given in the one that is asked for.
+
     Args:
         tables: One for each role, in the order of the roles.
         roles: Orthonormal role vectors, one row for each table; one-hot if not given.
@@ -172,6 +174,8 @@ def _faults(grid: Grid, tables: tuple[FillerTable, ...]) -> Iterator[str]:
         rows, width = prod(grid.sizes[grid.index(name)] for name in table.columns), tables[0].fillers.shape[-1]
         if table.fillers.shape != (rows, width):
             yield f"expected fillers [{rows}, {width}] for the role {table.role!r}, got {list(table.fillers.shape)}"
+        if not table.fillers.is_floating_point():
+            yield f"expected floating-point fillers for the role {table.role!r}, got {table.fillers.dtype}"
         if not table.fillers.isfinite().all():
             yield f"expected finite fillers for the role {table.role!r}"
         if table.guess is not None and not (table.guess.shape == (width,) and table.guess.isfinite().all()):

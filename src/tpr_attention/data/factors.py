@@ -25,10 +25,14 @@ class Column:
     labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(float(value) for value in self.values))
-        object.__setattr__(self, "labels", tuple(self.labels))
-        if not self.values or not all(map(isfinite, self.values)):
+        try:
+            values = tuple(map(float, self.values))
+        except (TypeError, ValueError):
+            values = ()
+        if not values or not all(map(isfinite, values)):
             raise ValueError(f"values: expected one or more finite numbers for the column {self.name!r}")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "labels", tuple(self.labels))
         if self.labels and not len(self.labels) == len(set(self.labels)) == len(self.values):
             raise ValueError(
                 f"labels: expected {len(self.values)} different ones for the column {self.name!r}, got {self.labels}"
@@ -167,6 +171,17 @@ class Factors:
     def __post_init__(self) -> None:
         if set(self.columns) != set(self.grid.names):
             raise ValueError(f"columns: expected {list(self.grid.names)}, got {list(self.columns)}")
+        count = self.columns[self.grid.names[0]].numel()
+        for name, size in zip(self.grid.names, self.grid.sizes, strict=True):
+            column = self.columns[name]
+            if column.shape != (count,):
+                raise ValueError(
+                    f"columns: expected [{count}] for {name!r}, as for the first, got {list(column.shape)}"
+                )
+            if column.dtype not in (torch.int32, torch.int64):
+                raise TypeError(f"columns: expected int32 or int64 for {name!r}, got {column.dtype}")
+            if count and not (int(column.min()) >= 0 and int(column.max()) < size):
+                raise ValueError(f"columns: expected classes from 0 to {size - 1} for {name!r}")
 
     def __len__(self) -> int:
         return len(self.columns[self.grid.names[0]])
@@ -242,8 +257,8 @@ def dsprites(position_range: tuple[float, float] = (-1.0, 1.0)) -> Grid:
             (decision 0007).
     """
     low, high = position_range
-    if not low < high:
-        raise ValueError(f"position_range: expected two growing numbers, got {position_range}")
+    if not (low < high and isfinite(high - low)):
+        raise ValueError(f"position_range: expected two growing, finite numbers, got {position_range}")
     positions = _spaced(low, high, 32)
     return Grid(
         columns=(

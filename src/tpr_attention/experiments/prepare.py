@@ -1,5 +1,6 @@
 """From a spec to its task, its model and its data: everything random comes from a stream of the spec's seed."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -7,8 +8,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.data import Batch, Composition, dsprites_composition, stream
-from tpr_attention.experiments.spec import RunSpec, SpecError
-from tpr_attention.models import ContractError, build, check_contract, parameter_count
+from tpr_attention.experiments.footprint import expect_memory
+from tpr_attention.experiments.spec import RunSpec, SpecError, check_option
+from tpr_attention.models import MODELS, ContractError, build, check_contract, option_types, parameter_count
 
 __all__ = ["Prepared", "check", "eval_steps", "prepare"]
 
@@ -39,9 +41,12 @@ class Prepared(NamedTuple):
 
 
 def check(spec: RunSpec) -> int:
-    """Refuse what cannot be run, before anything is drawn or written; the number of its parameters."""
+    """Refuse what cannot be run, before anything is written; the number of its parameters."""
     try:
-        _, model = _begin(spec)
+        task, model = _begin(spec)
+        if spec.model not in MODELS:  # ours keep the contract
+            few = _few(spec, task)
+            _solve_and_try(spec, model, [few], few)
     except (ValueError, TypeError, ContractError) as error:
         raise SpecError(str(error)) from error
     return parameter_count(model)
@@ -49,13 +54,9 @@ def check(spec: RunSpec) -> int:
 
 def prepare(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Prepared:
     """Draw what the run needs, and refuse what cannot be run before anything is written."""
-    task, model = _begin(spec)
-    model = model.to(dtype)
+    task, model = _begin(spec, dtype)
     pool = _pool(spec, task, dtype)
-    fit = None if getattr(model, "needs_training", True) else getattr(model, "fit", None)
-    if fit is not None:  # solved, not trained
-        fit([Batch(*(tensor.flatten(0, 1) for tensor in pool))])
-    check_contract(model, *task.draw("train", 16, stream(spec.seed, "contract"), dtype))
+    _solve_and_try(spec, model, [Batch(*(tensor.flatten(0, 1) for tensor in pool))], _few(spec, task, dtype))
     evaluation = {
         condition: task.draw(condition, spec.eval_pairs, stream(spec.seed, f"eval/{condition}"), dtype)
         for condition in task.pairing.conditions
@@ -75,15 +76,41 @@ def eval_steps(steps: int) -> list[int]:
     return sorted({0} | early | late)
 
 
-def _begin(spec: RunSpec) -> tuple[Composition, nn.Module]:
+def _begin(spec: RunSpec, dtype: torch.dtype = torch.float32) -> tuple[Composition, nn.Module]:
     """The task and the untrained model."""
     task = dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})
     if set(task.pairing.actions("train")) != set(task.grid.actions):
         raise SpecError(f"split: {spec.split!r} leaves some action without pairs in training")
     if spec.batch < task.num_actions:
         raise SpecError(f"batch: expected at least one pair for each of {task.num_actions} actions, got {spec.batch}")
+    if not task.encoding.stacked.to(dtype).isfinite().all():
+        raise SpecError(f"position_range: expected positions that are finite as {dtype}, got {spec.position_range}")
+    types = option_types(spec.model)
+    for name, value in spec.options.items():
+        check_option(name, value, types.get(name))
+    expect_memory(spec, task)
     initial, options = stream(spec.seed, "init"), spec.options
-    return task, build(spec.model, task, initial, options=options, start_at_copy=spec.start_at_copy)
+    model = build(spec.model, task, initial, options=options, start_at_copy=spec.start_at_copy)
+    return task, model.to(dtype)
+
+
+def _few(spec: RunSpec, task: Composition, dtype: torch.dtype = torch.float32) -> Batch:
+    """The pairs that a model is tried with."""
+    return task.draw("train", 16, stream(spec.seed, "contract"), dtype)
+
+
+def _solve_and_try(spec: RunSpec, model: nn.Module, batches: Iterable[Batch], few: Batch) -> None:
+    """Fit a model that is solved and not trained, and refuse one that breaks the contract."""
+    fit = None if getattr(model, "needs_training", True) else getattr(model, "fit", None)
+    try:
+        if fit is not None:
+            fit(batches)
+    except Exception as error:
+        raise ContractError(f"model: {spec.model!r} cannot be fitted: {type(error).__name__}: {error}") from error
+    try:
+        check_contract(model, *few)
+    except ContractError as error:
+        raise ContractError(f"model: {spec.model!r} breaks the contract: {error}") from error
 
 
 def _pool(spec: RunSpec, task: Composition, dtype: torch.dtype) -> Batch:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["Event", "Failure", "Progress"]
+__all__ = ["Event", "Failure", "Progress", "Waiting"]
 
 
 class Progress(NamedTuple):
@@ -15,6 +15,14 @@ class Progress(NamedTuple):
     finished: bool = False
 
 
+class Waiting(NamedTuple):
+    """A group of runs cannot go on now, and will be tried again: another process trains some of it, or one died."""
+
+    group: int
+    runs: tuple[str, ...]
+    reason: str
+
+
 class Failure(NamedTuple):
     """A group of runs could not be trained."""
 
@@ -23,4 +31,4 @@ class Failure(NamedTuple):
     reason: str
 
 
-Event = Progress | Failure
+Event = Progress | Waiting | Failure

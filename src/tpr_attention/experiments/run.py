@@ -1,30 +1,24 @@
-"""Train what a store lacks, on several processes of one thread: a stream of progress, results in the store."""
+"""Train what a store lacks: a numbered list of work, mapped to whoever does it; results are in the store."""
 
-import multiprocessing
 import os
-import signal
-import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from pathlib import Path
-from typing import NamedTuple
 
-import torch
-
-from tpr_attention.experiments.curves import curve
-from tpr_attention.experiments.points import Point
+from tpr_attention.experiments.checkpoints import Every
+from tpr_attention.experiments.local import here, on_processes
 from tpr_attention.experiments.prepare import check
-from tpr_attention.experiments.program import can_compile
-from tpr_attention.experiments.progress import Event, Failure, Progress
-from tpr_attention.experiments.provenance import provenance
+from tpr_attention.experiments.progress import Event
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
-from tpr_attention.experiments.train import Finished, groups, shape, train
+from tpr_attention.experiments.train import groups
+from tpr_attention.experiments.work import Work
 
-__all__ = ["missing", "run", "train_group"]
+__all__ = ["Executor", "missing", "plan", "run"]
+
+SELDOM = Every()
+
+Executor = Callable[[Sequence[Work], Store, Every], Generator[Event]]
+"""Who does the work: it may do it anywhere, in any order, more than once, as long as it ends up in the store."""
 
 
 def missing(specs: Sequence[RunSpec], store: Store) -> list[RunSpec]:
@@ -33,141 +27,46 @@ def missing(specs: Sequence[RunSpec], store: Store) -> list[RunSpec]:
     return [spec for spec in dict.fromkeys(specs) if spec.digest not in stored]
 
 
-def run(specs: Sequence[RunSpec], store: Store, *, workers: int | None = None) -> Iterator[Event]:
+def plan(specs: Sequence[RunSpec], store: Store, shard: tuple[int, int] = (1, 1)) -> list[Work]:
+    """The work there is: groups of runs of one shape, numbered the same whatever is stored, the longest first.
+
+    Args:
+        shard: Which part of how many: (2, 8) is every eighth group, from the second on.
+    """
+    stored, (part, parts) = set(store), shard
+    numbered = [Work(number, tuple(group)) for number, group in enumerate(groups(list(dict.fromkeys(specs))))]
+    left = [work for work in numbered[part - 1 :: parts] if any(spec.digest not in stored for spec in work.specs)]
+    kinds = {replace(spec, seed=0): spec for work in left for spec in work.specs if spec.digest not in stored}
+    sizes = {kind: check(spec) for kind, spec in kinds.items()}
+    size = {work.number: max(sizes.get(replace(spec, seed=0), 0) for spec in work.specs) for work in left}
+    return sorted(left, key=lambda work: -size[work.number] * work.specs[0].steps * len(work.specs))
+
+
+def run(
+    specs: Sequence[RunSpec],
+    store: Store,
+    *,
+    workers: int | None = None,
+    shard: tuple[int, int] = (1, 1),
+    every: Every = SELDOM,
+    executor: Executor | None = None,
+) -> Generator[Event]:
     """Train and store the runs that are not stored.
 
-    Runs of one shape are trained together; each group is one piece of work. A worker keeps to the shapes it has
-    compiled, as far as there are others for the rest.
+    Runs of one shape are trained together; each group is one piece of work. Several calls may work on one store at the
+    same time, here or on machines that share it: what another process trains is waited for, and taken over if it dies.
 
     Args:
         workers: Processes of one thread each; as many as there are cores if not said. With 0, no other process is
             started and torch keeps its threads.
+        shard: Do only the first of two parts with (1, 2), and so on.
+        every: How often trainings are saved, to go on from there after an interruption.
+        executor: Who does the work instead of processes on this machine.
     """
-    wanted = missing(specs, store)
-    sizes = {shape(spec): check(spec) for spec in {replace(spec, seed=0): spec for spec in wanted}.values()}
-    work = sorted(groups(wanted), key=lambda group: -sizes[shape(group[0])] * group[0].steps * len(group))
-    if workers == 0:
-        for number, group in enumerate(work):
-            yield from train_group(number, group, store)
-        return
-    yield from _Pool(work, store, min(workers or os.cpu_count() or 1, len(work))).events()
-
-
-def train_group(number: int, group: Sequence[RunSpec], store: Store) -> Iterator[Event]:
-    """Train the runs of one group and store them."""
-    begun, steps = time.monotonic(), group[0].steps
-    specs = {spec.digest: spec for spec in group}
-    points: defaultdict[str, list[Point]] = defaultdict(list)
-    last = -1
-    try:
-        for event in train(group):
-            if isinstance(event, Finished):
-                store.save(
-                    specs[event.run],
-                    curve(points.pop(event.run), event.role_weights),
-                    {name: tensor.numpy() for name, tensor in event.weights.items()},
-                    {
-                        **provenance(),
-                        "parameters": event.parameters,
-                        "threads": torch.get_num_threads(),
-                        "compiler_found": can_compile(),
-                        "trained_together": len(group),
-                        "seconds": round((time.monotonic() - begun) / len(group), 3),
-                    },
-                )
-                continue
-            if isinstance(event, Point):
-                points[event.run].append(event)
-            if event.step > last:
-                last = event.step
-                yield Progress(number, len(group), last, steps)
-    except Exception as error:
-        yield Failure(number, tuple(specs), f"{type(error).__name__}: {error}")
-    else:
-        yield Progress(number, len(group), steps, steps, finished=True)
-
-
-class _Worker(NamedTuple):
-    process: BaseProcess
-    connection: Connection
-    shapes: set[RunSpec]
-
-
-class _Pool:
-    """Processes that take one group after the other."""
-
-    def __init__(self, work: Sequence[Sequence[RunSpec]], store: Store, size: int) -> None:
-        self.context = multiprocessing.get_context("spawn")  # forking after torch has threads is unsafe
-        self.work = work
-        self.left = list(range(len(work)))
-        self.store = store
-        self.workers = [self._worker() for _ in range(size)]
-        self.busy: dict[Connection, int] = {}
-
-    def _worker(self) -> _Worker:
-        ours, theirs = self.context.Pipe()
-        process = self.context.Process(target=_serve, args=(theirs, self.store.path), daemon=True)
-        process.start()
-        theirs.close()
-        return _Worker(process, ours, set())
-
-    def events(self) -> Iterator[Event]:
-        try:
-            for worker in self.workers:
-                self._give(worker)
-            while self.busy:
-                for connection in wait(list(self.busy)):
-                    assert isinstance(connection, Connection)
-                    yield from self._receive(connection)
-        finally:
-            for worker in self.workers:
-                worker.process.terminate()
-                worker.connection.close()
-            for worker in self.workers:
-                worker.process.join()
-
-    def _receive(self, connection: Connection) -> Iterator[Event]:
-        number = self.busy[connection]
-        place = next(k for k, worker in enumerate(self.workers) if worker.connection is connection)
-        try:
-            event = connection.recv()
-        except (EOFError, OSError):
-            worker = self.workers[place]
-            worker.process.join()
-            lost = tuple(spec.digest for spec in self.work[number])
-            event = Failure(number, lost, f"the process that trained it ended with code {worker.process.exitcode}")
-            self.workers[place] = self._worker()
-        yield event
-        if isinstance(event, Failure) or event.finished:
-            del self.busy[connection]
-            self._give(self.workers[place])
-
-    def _give(self, worker: _Worker) -> None:
-        """The next group: one of a shape this worker knows, or that nobody knows, or any."""
-        if not self.left:
-            return
-        known = [other.shapes for other in self.workers]
-        number = min(self.left, key=lambda k: _preference(shape(self.work[k][0]), worker.shapes, known))
-        self.left.remove(number)
-        group = self.work[number]
-        worker.shapes.add(shape(group[0]))
-        self.busy[worker.connection] = number
-        worker.connection.send((number, [spec.to_json() for spec in group]))
-
-
-def _preference(wanted: RunSpec, own: set[RunSpec], known: Sequence[set[RunSpec]]) -> int:
-    return 0 if wanted in own else 1 if not any(wanted in shapes for shapes in known) else 2
-
-
-def _serve(connection: Connection, path: Path) -> None:
-    """A worker's life."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides
-    torch.set_num_threads(1)
-    store = Store(path)
-    while True:
-        try:
-            number, texts = connection.recv()
-        except EOFError:
-            return
-        for event in train_group(number, [RunSpec.from_json(text) for text in texts], store):
-            connection.send(event)
+    work = plan(specs, store, shard)
+    if executor is not None:
+        yield from executor(work, store, every)
+    elif workers == 0:
+        yield from here(work, store, every)
+    elif work:
+        yield from on_processes(work, store, every, workers or os.cpu_count() or 1)

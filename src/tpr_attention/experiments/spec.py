@@ -5,14 +5,17 @@ import json
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, cached_property
 from math import isfinite
 
-__all__ = ["RunSpec", "SpecError"]
+__all__ = ["RunSpec", "SpecError", "check_option"]
 
 Option = bool | int | float | str | None
+
+WORDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
 
 
 class SpecError(ValueError):
@@ -30,7 +33,7 @@ class RunSpec:
     >>> RunSpec.from_json(spec.to_json()) == spec
     True
     >>> spec.digest
-    '4efb281874ba'
+    '361f7ac225e3'
     """
 
     # the model
@@ -114,11 +117,16 @@ def _hints() -> dict[str, typing.Any]:
 
 def _converted(key: str, value: object, hint: object) -> object:
     """The value as this type, or an error that names the key."""
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        kinds = typing.get_args(hint)
-        if value is None and type(None) in kinds:
+    if _is_union(hint):
+        some = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+        if value is None and len(some) < len(typing.get_args(hint)):
             return None
-        return _converted(key, value, next(kind for kind in kinds if kind is not type(None)))
+        if len(some) == 1:
+            return _converted(key, value, some[0])
+        for kind in some:
+            with suppress(SpecError):
+                return _converted(key, value, kind)
+        raise SpecError(f"{key}: expected {' or '.join(WORDS.get(kind, str(kind)) for kind in some)}, got {value!r}")
     if typing.get_origin(hint) is tuple:
         kinds = typing.get_args(hint)
         if not isinstance(value, list | tuple) or (Ellipsis not in kinds and len(value) != len(kinds)):
@@ -133,11 +141,29 @@ def _converted(key: str, value: object, hint: object) -> object:
         return float(value)
     if hint is not float and type(value) is hint:
         return value
-    name = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}.get(hint, str(hint))  # type: ignore[call-overload]
-    raise SpecError(f"{key}: expected {name}, got {value!r}")
+    raise SpecError(f"{key}: expected {WORDS.get(hint, str(hint))}, got {value!r}")  # type: ignore[call-overload]
+
+
+def _is_union(hint: object) -> bool:
+    return isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+
+
+def check_option(name: str, value: Option, hint: object) -> None:
+    """Refuse a model's option of the wrong type, where the type is one that an option can have.
+
+    >>> check_option("num_heads", 2.5, int)
+    Traceback (most recent call last):
+    ...
+    tpr_attention.experiments.spec.SpecError: options.num_heads: expected a whole number, got 2.5
+    """
+    kinds = typing.get_args(hint) if _is_union(hint) else (hint,)
+    if all(kind in (*WORDS, type(None)) for kind in kinds):
+        _converted(f"options.{name}", value, hint)
 
 
 def _option(key: str, value: object) -> Option:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise SpecError(f"{key}: expected a whole number of at most 64 bits, got {value}")
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value)):
         return value
     raise SpecError(f"{key}: expected a finite number, a text, true, false or null, got {value!r}")

@@ -1,29 +1,46 @@
 """A folder of finished runs: `<store>/<digest>/{spec.json, curve.parquet, weights.safetensors, provenance.json}`.
 
-A run is there as a whole or not at all: its folder is filled under another name and then renamed.
+A run is there as a whole or not at all: its folder is filled under another name and then renamed. Every file has its
+SHA-256 beside it, and one that was changed is never read.
 """
 
 import json
 import os
-import shutil
+import tempfile
+import time
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 import polars as pl
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from tpr_attention.experiments.files import write_file
+from tpr_attention.experiments.files import (
+    SUMS,
+    faults,
+    read_checked,
+    sums,
+    sums_of,
+    write_checked,
+    write_file,
+    write_folder,
+)
 from tpr_attention.experiments.spec import RunSpec, SpecError
 
 __all__ = ["Store", "StoreError"]
 
-SCHEMA = 1
-LABEL, TABLE = "store.json", "runs.parquet"
-SPEC, CURVE, WEIGHTS, PROVENANCE = "spec.json", "curve.parquet", "weights.safetensors", "provenance.json"
+SCHEMA = 2
+THIS = json.dumps({"schema": SCHEMA}).encode()
+LABEL, TABLE, FAILURES = "store.json", "runs.parquet", "failures.jsonl"
+RUN = SPEC, CURVE, WEIGHTS, PROVENANCE = "spec.json", "curve.parquet", "weights.safetensors", "provenance.json"
+KEYS = [key.name for key in fields(RunSpec)]
+AT_ONCE = 500  # runs of which a table is in memory
+Read = TypeVar("Read")
 KINDS: dict[object, type[pl.DataType]] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
 
 
@@ -43,13 +60,25 @@ class Store:
 
     def _open(self, label: Path, create: bool) -> None:
         if create and not label.exists():
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            known = (LABEL, f"{LABEL}.sha256")  # and what a killed process left
+            if self.path.exists() and (
+                not self.path.is_dir()
+                or any(not path.name.strip(".").startswith(known) for path in self.path.iterdir())
+            ):
                 raise StoreError(f"{self.path}: expected a store or a new folder, found something else")
             self.path.mkdir(parents=True, exist_ok=True)
-            write_file(label, json.dumps({"schema": SCHEMA}).encode())
+            write_file(label.with_name(f"{LABEL}.sha256"), sums({LABEL: THIS}))
+            write_file(label, THIS)
+        elif create:
+            probe = self.path / f".probe.{os.getpid()}"
+            probe.touch()  # better now than after the first training
+            probe.unlink()
         if not label.exists():
             raise StoreError(f"{self.path}: no store here; `tpr-attention reproduce` and `run` make one")
-        found = _json(label).get("schema")
+        try:
+            found = _object(label.read_bytes()).get("schema")
+        except ValueError as error:
+            raise StoreError(f"{label}: cannot be read: {error}") from error
         if found != SCHEMA:
             raise StoreError(f"{label}: written with schema {found!r}, this version reads {SCHEMA}")
 
@@ -58,9 +87,11 @@ class Store:
 
     def __iter__(self) -> Iterator[str]:
         """The digests of all runs, sorted."""
+        return (folder.name for folder in self._folders() if folder.name in self)
+
+    def _folders(self) -> list[Path]:
         with os.scandir(self.path) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
-        return (name for name in names if name in self)
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
     def find(self, prefix: str) -> str:
         """The digest of the only run whose digest begins so."""
@@ -88,79 +119,142 @@ class Store:
             PROVENANCE: (json.dumps(provenance, indent=1, sort_keys=True) + "\n").encode(),
             SPEC: (spec.to_json() + "\n").encode(),
         }
-        folder = self.path / f".{spec.digest}.{os.getpid()}"
         try:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            for name, data in files.items():
-                write_file(folder / name, data)
-            folder.rename(self.path / spec.digest)
+            write_folder(self.path / spec.digest, files)
         except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
             if spec.digest not in self:  # another process may have been faster
-                raise StoreError(f"{self.path / spec.digest}: cannot be written: {error.strerror}") from error
+                needed = f"{sum(map(len, files.values())) / 1e6:.1f} MB are needed"
+                path = self.path / spec.digest
+                raise StoreError(f"{path}: cannot be written: {error.strerror}; {needed}") from error
 
     def spec(self, digest: str) -> RunSpec:
         """What was trained."""
-        path = self.path / digest / SPEC
-        try:
-            return RunSpec.of(_json(path))
-        except SpecError as error:
-            raise StoreError(f"{path}: not a spec: {error}") from error
+        return self._read(digest, SPEC, lambda data: RunSpec.of(_object(data)))
 
     def curve(self, digest: str) -> pl.DataFrame:
         """The losses; see `points.curve`."""
-        path = self.path / digest / CURVE
-        try:
-            return pl.read_parquet(path, glob=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(f"{path}: cannot be read: {error}") from error
+        return self._read(digest, CURVE, pl.read_parquet)
 
     def weights(self, digest: str) -> dict[str, np.ndarray]:
         """The final parameters and buffers."""
-        path = self.path / digest / WEIGHTS
-        try:
-            return dict(load(path.read_bytes()))
-        except (OSError, SafetensorError, ValueError) as error:
-            raise StoreError(f"{path}: cannot be read: {error}") from error
+        return self._read(digest, WEIGHTS, lambda data: dict(load(data)))
 
     def provenance(self, digest: str) -> dict[str, object]:
         """Where the run comes from, its seconds and its number of parameters."""
-        return _json(self.path / digest / PROVENANCE)
+        return self._read(digest, PROVENANCE, _object)
+
+    def _read(self, digest: str, name: str, parse: Callable[[bytes], Read]) -> Read:
+        path = self.path / digest / name
+        try:
+            return parse(read_checked(path.parent, name))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, SpecError, SafetensorError, pl.exceptions.PolarsError) as error:
+            raise StoreError(f"{path}: cannot be read: {error}") from error
+
+    def faults(self) -> Iterator[tuple[Path, str]]:
+        """Which files are missing, torn or changed, and how; also those that no checksum vouches for."""
+        for name in (LABEL, TABLE):
+            if name == LABEL or (self.path / name).exists():
+                yield from faults(self.path / f"{name}.sha256")
+        for folder in self._folders():
+            found = faults(folder / SUMS)
+            yield from found
+            known = {SUMS, *RUN}
+            listed = {path.name for path, _ in found} | set(sums_of(folder / SUMS) if (folder / SUMS).exists() else ())
+            yield from ((folder / name, "not among the checksums") for name in sorted(known - listed - {SUMS}))
+            for path in sorted(folder.iterdir()):
+                if path.name not in known:
+                    yield path, "does not belong here"
+
+    def note_failure(self, runs: Iterable[str], reason: str) -> None:
+        """Keep a record of runs that could not be trained."""
+        line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "runs": [*runs], "why": reason})
+        try:
+            with (self.path / FAILURES).open("ab+") as file:
+                if file.tell() and not _ends_line(file):
+                    file.write(b"\n")  # the last one was torn
+                file.write(line.encode() + b"\n")
+        except OSError as error:
+            raise StoreError(f"{self.path / FAILURES}: cannot be written: {error.strerror}") from error
+
+    def failures(self) -> tuple[list[dict[str, object]], int]:
+        """What was noted, and how many lines were torn and are left out."""
+        path = self.path / FAILURES
+        found, torn = [], 0
+        for line in path.read_bytes().splitlines() if path.exists() else ():
+            try:
+                found.append(_object(line))
+            except ValueError:
+                torn += 1
+        return found, torn
+
+    def curves(self, digests: Iterable[str]) -> pl.DataFrame:
+        """The curves of these runs under each other, with the run in a further column."""
+        frames = [self.curve(digest).select(pl.lit(digest).alias("run"), pl.all()) for digest in digests]
+        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema={"run": pl.String})
+
+    def specs(self, digests: Iterable[str]) -> pl.DataFrame:
+        """These runs and their specs, one a row, with the step at which a run diverged."""
+        rows = [{"run": one, **_row(self.spec(one)), "diverged_at": self.diverged_at(one)} for one in digests]
+        return pl.DataFrame(rows, schema={"run": pl.String, **_kinds(), "diverged_at": pl.Int64})
 
     def table(self, digests: Iterable[str]) -> pl.DataFrame:
         """The curves of these runs under each other, with the run and its spec in further columns."""
-        frames = [self.curve(digest).select(*_columns(self.spec(digest)), pl.all()) for digest in digests]
-        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema={"run": pl.String})
+        digests = list(digests)
+        return self.specs(digests).join(self.curves(digests), on="run", how="left", maintain_order="left_right")
+
+    def diverged_at(self, digest: str) -> int | None:
+        """The step that a run could not take, if it diverged."""
+        divergence = self.provenance(digest).get("diverged")
+        return divergence.get("step") if isinstance(divergence, dict) else None
 
     def write_table(self) -> Path:
-        """One Parquet file over all runs, for polars, pandas and the like."""
-        path, table = self.path / TABLE, BytesIO()
-        self.table(self).write_parquet(table)
+        """One Parquet file over all runs, for polars, pandas and the like; made in parts, so that memory suffices."""
+        path, digests = self.path / TABLE, list(self)
         try:
-            write_file(path, table.getvalue())
+            with tempfile.TemporaryDirectory(prefix=".table.", dir=self.path) as folder:
+                parts = []
+                for start in range(0, max(1, len(digests)), AT_ONCE):
+                    parts.append(Path(folder) / f"{start}.parquet")
+                    self.table(digests[start : start + AT_ONCE]).write_parquet(parts[-1])
+                whole = Path(folder) / TABLE
+                pl.concat([pl.scan_parquet(part, glob=False) for part in parts], how="diagonal_relaxed").sink_parquet(
+                    whole
+                )
+                write_checked(path, whole.read_bytes())
         except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
         return path
 
 
-def _columns(spec: RunSpec) -> list[pl.Expr]:
-    """A spec as columns: what is not a number or a text is written as JSON."""
-    columns = [pl.lit(spec.digest).alias("run")]
-    for name, hint in typing.get_type_hints(RunSpec).items():
-        kind = next((KINDS[part] for part in (hint, *typing.get_args(hint)) if part in KINDS), None)
-        value = getattr(spec, name)
-        if typing.get_origin(hint) in (tuple, Mapping) or isinstance(value, tuple):
-            kind, value = pl.String, json.dumps(value)
-        columns.append(pl.lit(value, dtype=kind or pl.String).alias(name))
-    return columns
+def _kinds() -> dict[str, typing.Any]:
+    """The columns of a spec: what is not a number or a text is written as JSON."""
+    return {name: _kind((hint, *typing.get_args(hint))) for name, hint in typing.get_type_hints(RunSpec).items()}
 
 
-def _json(path: Path) -> dict[str, object]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from error
+def _kind(parts: tuple[object, ...]) -> typing.Any:
+    is_json = any(typing.get_origin(part) in (tuple, Mapping) for part in parts)
+    return pl.String if is_json else next(KINDS[part] for part in parts if part in KINDS)
+
+
+def _row(spec: RunSpec) -> dict[str, object]:
+    values = {name: getattr(spec, name) for name in KEYS}
+    return {
+        name: json.dumps(value if isinstance(value, tuple) else dict(value))
+        if isinstance(value, tuple | Mapping)
+        else value
+        for name, value in values.items()
+    }
+
+
+def _ends_line(file: BinaryIO) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
+def _object(data: bytes) -> dict[str, object]:
+    found = json.loads(data)
     if not isinstance(found, dict):
-        raise StoreError(f"{path}: expected a JSON object")
+        raise ValueError("expected a JSON object")
     return found

@@ -69,10 +69,12 @@ def by_head(
 ) -> Reading:
     """One memory of fillers for each head of each sequence: what its roles read of the objects is known beforehand."""
     length, filler_dim, matches = objects.shape[-3], objects.shape[-1], match_filler.shape[-2]
+    every_role = match_role.flatten(0, 1)  # joined, or the gradient of one match has strides of which DDP warns
+    key = torch.einsum("kr,...trf->...ktf", every_role, objects).reshape(-1, matches, length, filler_dim)
     return Reading(
         None,
         match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
-        torch.einsum("hmr,...trf->...htmf", match_role, objects).reshape(-1, length, matches, filler_dim),
+        key.movedim(1, 2),
         torch.einsum("hr,...trf->...htf", target_role, objects).reshape(-1, length, filler_dim),
         None,
         None if state is None else state.reshape(-1, *state.shape[-2:]),

@@ -9,14 +9,14 @@ import difflib
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 
-__all__ = ["Sizes", "checked", "choose", "expect", "expect_alike", "expect_floating", "expect_positive"]
+__all__ = ["Sizes", "checked", "choose", "expect", "expect_alike", "expect_floating", "expect_positive", "nearest"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,9 +101,13 @@ def choose(argument: str, name: str, table: Mapping[str, V]) -> V:
     """
     if name in table:
         return table[name]
-    near = difflib.get_close_matches(str(name), table, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{argument}: expected one of {list(table)}, got {name!r}{hint}")
+    raise ValueError(f"{argument}: expected one of {list(table)}, got {name!r}{nearest(name, table)}")
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The end of an error: the nearest of the names there are, if one is near."""
+    near = difflib.get_close_matches(str(name), list(names), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def expect_floating(dtype: torch.dtype | None) -> None:

@@ -4,7 +4,7 @@
 `CopyAndUpdate` and say what to add to the reference; `check_contract` tells what a model still lacks.
 """
 
-from tpr_attention.models.build import MODELS, build
+from tpr_attention.models.build import MODELS, build, option_types
 from tpr_attention.models.classical import Classical
 from tpr_attention.models.classical_roles import ClassicalRoles
 from tpr_attention.models.contract import ContractError, Task, check_contract, from_path
@@ -34,6 +34,7 @@ __all__ = [
     "classical_matched",
     "classical_roles_matched",
     "from_path",
+    "option_types",
     "parameter_count",
     "resnet_matched",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from tpr_attention.functional.signature import choose
+from tpr_attention.functional.signature import choose, nearest
 from tpr_attention.models.classical import Classical
 from tpr_attention.models.classical_roles import ClassicalRoles
 from tpr_attention.models.contract import ContractError, Task, from_path
@@ -18,7 +18,7 @@ from tpr_attention.models.oracle import Oracle
 from tpr_attention.models.resnet import ResNet
 from tpr_attention.models.tpr import TPR
 
-__all__ = ["MODELS", "build"]
+__all__ = ["MODELS", "build", "option_types"]
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "tpr": TPR,
@@ -58,23 +58,47 @@ def build(
     """
     if not isinstance(name, str) or not isinstance(generator, torch.Generator):
         raise TypeError(f"expected a name and a torch.Generator, got {name!r} and {type(generator).__name__}")
-    make = from_path(name) if ":" in name else choose("model", name, MODELS)
-    given = _arguments(name, make, task, options or {})
-    seed = int(torch.randint(2**62, (), generator=generator))
+    make, options = _constructor(name), options or {}
+    given = _arguments(name, make, task, options)
+    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        model = make(**given) if name in MODELS else _made(name, make, given)
+        model = _made(name, make, given, options)
     if start_at_copy and isinstance(model, CopyAndUpdate):
         model.start_at_copy()
     return model
 
 
-def _made(name: str, make: Callable[..., nn.Module], given: dict[str, object]) -> nn.Module:
-    """Made by a user's class, which may do anything."""
+def option_types(name: str) -> dict[str, object]:
+    """The types that a model states for its options; nothing where they cannot be found out.
+
+    >>> option_types("tpr")
+    {'num_heads': <class 'int'>, 'learn_ids': <class 'bool'>}
+    """
+    make = _constructor(name)
+    try:
+        parameters = inspect.signature(make, eval_str=True).parameters
+    except Exception:  # for example names that only a type checker imports
+        return {}
+    stated = {key: parameter.annotation for key, parameter in parameters.items() if key not in FROM_TASK}
+    return {key: hint for key, hint in stated.items() if hint is not inspect.Parameter.empty}
+
+
+def _constructor(name: str) -> Callable[..., nn.Module]:
+    return from_path(name) if ":" in name else choose("model", name, MODELS)
+
+
+def _made(
+    name: str, make: Callable[..., nn.Module], given: Mapping[str, object], options: Mapping[str, object]
+) -> nn.Module:
+    """Made by a class that may refuse its options, or do anything if it is a user's."""
     try:
         model = make(**given)
     except Exception as error:
-        raise ContractError(f"model: {name!r} cannot be made: {type(error).__name__}: {error}") from error
+        if str(error).partition(":")[0] in options:
+            raise ContractError(f"options.{error}") from error
+        said = f" with {dict(options)}" if options else ""
+        raise ContractError(f"model: {name!r} cannot be made{said}: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ContractError(f"model: expected {name!r} to make a torch.nn.Module, got {type(model).__name__}")
     return model
@@ -91,6 +115,6 @@ def _arguments(
     own = [name for name in parameters if name not in FROM_TASK]
     for option in options:
         if option in FROM_TASK or (option not in own and not takes_any):
-            choose(f"options of {name!r}", option, dict.fromkeys(own))
+            raise ValueError(f"options.{option}: expected one of the options of {name!r}: {own}{nearest(option, own)}")
     asked = [key for key in FROM_TASK if key in parameters or (takes_any and key in SIZES)]
     return {key: getattr(task, key) for key in asked} | dict(options)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tpr_attention.functional.signature import nearest
 from tpr_attention.models.copy_and_update import CopyAndUpdate
 
 __all__ = ["ContractError", "Task", "check_contract", "from_path"]
@@ -44,13 +45,16 @@ def from_path(path: str) -> Callable[..., nn.Module]:
         raise ContractError(f"model: expected a path like 'package.module:Class', got {path!r}")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script may end where it should only define
         raise ContractError(f"model: cannot import {module_name!r}: {type(error).__name__}: {error}") from error
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise ContractError(f"model: expected a class or function {name!r} in {module_name!r}, got {found!r}")
+        raise ContractError(
+            f"model: expected a class or function {name!r} in {module_name!r}, got {found!r}"
+            + nearest(name, vars(module))
+        )
     made: Callable[..., nn.Module] = found
     return made
 

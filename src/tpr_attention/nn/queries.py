@@ -115,7 +115,9 @@ class FixedRoleQueries(nn.Module):
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew."""
-        orthonormal_(self.match_role.view(-1, self.num_roles), generator)
+        rows = self.match_role.new_empty(self.num_heads * self.num_matches, self.num_roles)
+        with torch.no_grad():
+            self.match_role.copy_(orthonormal_(rows, generator).view_as(self.match_role))
         orthonormal_(self.target_role, generator)
         _unit_length_(self.match_filler, self.num_roles, self.filler_dim, generator)
 

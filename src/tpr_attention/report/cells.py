@@ -1,7 +1,8 @@
 """Tables of final losses: every cell, every role, every action, every model's size."""
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean
+
+import numpy as np
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR
 from tpr_attention.experiments.points import ROUNDING
@@ -9,10 +10,10 @@ from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.studies import TESTS, Panel
 from tpr_attention.report.document import Table
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import Interval, nearest, ratio, standard_error
+from tpr_attention.report.statistics import Interval, Losses, mean, nearest, ratio, standard_error
 from tpr_attention.report.style import number
 
-__all__ = ["actions_table", "cells_table", "distinct", "interval", "roles_table", "sizes_table"]
+__all__ = ["actions_table", "averaged", "cells_table", "distinct", "interval", "roles_table", "sizes_table"]
 
 OURS, *BASELINES = CONTESTANTS
 CELL = ("interaction", "split", "heads", "test")
@@ -38,6 +39,16 @@ def interval(found: Interval) -> str:
     return f"{number(found.value)} [{number(found.low)}, {number(found.high)}]"
 
 
+def averaged(losses: Losses) -> str:
+    """The mean over seeds, and how many of them diverged and are left out.
+
+    >>> averaged(np.array([0.25, np.inf, 0.25]))
+    '0.25 (1 diverged)'
+    """
+    diverged = int(np.isinf(losses).sum())
+    return number(mean(losses)) + (f" ({diverged} diverged)" if diverged else "")
+
+
 def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
     """Every cell: mean and standard error of each contestant, the floors, and how far apart they are."""
     columns = [
@@ -54,15 +65,15 @@ def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
         better = nearest({label: losses[label] for label in BASELINES})
         row = list(_cell(panel))
         for found in losses.values():
-            row += [number(float(found.mean())), number(standard_error(found))]
+            row += [averaged(found), number(standard_error(found))]
         row += [better, interval(ratio(losses[OURS], losses[better]))]
         floors = {curve.label: results.final(curve, panel.condition) for curve in panel.floors}
         # Without interaction the task is a substitution, which is linear: both floors are zero.
         heights = {label: float(floors[label].mean()) if label in floors else 0.0 for label in FLOORS}
         row += [number(0.0 if height < ROUNDING else height) for height in heights.values()]
-        row.append(number(float(losses[OURS].mean()) / heights[LINEAR]) if heights[LINEAR] > ROUNDING else "-")
+        row.append(number(mean(losses[OURS]) / heights[LINEAR]) if heights[LINEAR] > ROUNDING else "-")
         rows.append(row)
-    caption = "Final losses: mean over seeds and standard error (SE), inf where a seed diverged. Ratios: geometric."
+    caption = "Final losses: mean over seeds and standard error (SE), without seeds that diverged. Ratios: geometric."
     return Table("cells", caption, columns, rows)
 
 
@@ -89,7 +100,7 @@ def _breakdown(name: str, caption: str, losses: object, panels: Sequence[Panel])
 
 
 def sizes_table(results: Results, panels: Sequence[Panel]) -> Table:
-    """How many numbers each model learns, at which rate, and how long it took."""
+    """How many numbers each model learns, and at which rate."""
     curves: dict[tuple[str, str, str], list[RunSpec]] = {}
     for panel in distinct(panels):
         for curve in panel.curves:
@@ -100,10 +111,9 @@ def sizes_table(results: Results, panels: Sequence[Panel]) -> Table:
         specs = dict.fromkeys(curves[label, interaction, heads])
         origins = [results.store.provenance(spec.digest) for spec in specs]
         sizes, rates = {str(origin.get("parameters")) for origin in origins}, {spec.learning_rate for spec in specs}
-        seconds = fmean(float(str(origin.get("seconds", "nan"))) for origin in origins)
-        rows.append([label, interaction, heads, ", ".join(sizes), ", ".join(f"{r:g}" for r in rates), number(seconds)])
-    columns = ["model", "interaction", "heads", "parameters", "learning rate", "seconds per training"]
-    caption = "Sizes of the models, their learning rates, and the mean time of one training on one core."
+        rows.append([label, interaction, heads, ", ".join(sizes), ", ".join(f"{r:g}" for r in rates)])
+    columns = ["model", "interaction", "heads", "parameters", "learning rate"]
+    caption = "Sizes of the models and their learning rates."
     return Table("sizes", caption, columns, rows)
 
 

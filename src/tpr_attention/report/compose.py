@@ -11,7 +11,15 @@ from tpr_attention.experiments.search import GRID, best_rate, score, search
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
 from tpr_attention.experiments.studies import PLANS, STUDIES, Curve, Panel, Setup, Study, is_planned, specs_of, study
-from tpr_attention.report.cells import actions_table, cells_table, distinct, interval, roles_table, sizes_table
+from tpr_attention.report.cells import (
+    actions_table,
+    averaged,
+    cells_table,
+    distinct,
+    interval,
+    roles_table,
+    sizes_table,
+)
 from tpr_attention.report.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict, judge
 from tpr_attention.report.decisions import decisions_table
 from tpr_attention.report.document import Block, Document, Figure, Section, Table, Text
@@ -118,7 +126,7 @@ def _own(results: Results, own: Study) -> list[Block]:
             panel.column,
             curve.label,
             str(len(losses)),
-            number(float(losses.mean())),
+            averaged(losses),
             number(standard_error(losses)),
         ]
         for panel in own.panels
@@ -194,7 +202,6 @@ def _inside(results: Results, spec: RunSpec) -> float:
 def _origin(results: Results, setup: Setup) -> list[Block]:
     origins = results.provenance()
     figures = {spec.digest for spec in specs_of(STUDIES, setup) if spec.model in CONTESTANTS}
-    seconds = sum(float(str(origin.get("seconds", 0))) for origin in origins)
     facts = {
         key: ", ".join(sorted({str(origin.get(key, "unknown")) for origin in origins}))
         for key in (*dict.fromkeys(key for origin in origins for key in origin),)
@@ -202,7 +209,7 @@ def _origin(results: Results, setup: Setup) -> list[Block]:
     }
     text = (
         f"{len(results.specs)} stored runs, {len(figures & set(results.specs))} of them trainings for the figures, "
-        f"with {setup.steps:,} steps and {setup.seeds} seeds; {seconds:,.0f} seconds of one core in all."
+        f"with {setup.steps:,} steps and {setup.seeds} seeds."
     )
     how = (
         "To repeat it: `make reproduce` in a clone of the repository, or `tpr-attention reproduce` where the package "

@@ -152,7 +152,10 @@ def notes(study: Study, results: Results) -> list[str]:
     over = f"{few} to {many} seeds" if few < many else f"{many} seeds"
     said = [f"Lines: mean over {over}." if many > 1 else "Lines: one seed, no band."]
     curves = [(curve, panel.condition) for panel in study.panels for curve in panel.curves]
-    if gaps := [curve.label for curve, condition in curves if results.course(curve, condition) is None]:
+    diverged = {spec for curve, _ in curves for spec in results.diverged(curve)}
+    if diverged:
+        said.append(f"Left out: {len(diverged)} runs that diverged.")
+    if gaps := [curve.label for curve, _ in curves if not results.stored(curve)]:
         said.append(f"Not run everywhere yet: {', '.join(look.words for look in styles(gaps).values())}.")
     if any((line.mean < BOTTOM).any() for line in found):
         said.append(f"Losses below {BOTTOM:.0e} are left out of sight.")

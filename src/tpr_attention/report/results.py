@@ -1,6 +1,6 @@
 """The losses of stored runs, by line of a figure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,24 +22,30 @@ class Course(NamedTuple):
     losses: Float[np.ndarray, "n s"]
 
 
+def _batches(digests: Iterable[str]) -> Iterator[list[str]]:
+    """So many that their curves fit in memory."""
+    digests = list(digests)
+    return (digests[start : start + 500] for start in range(0, len(digests), 500))
+
+
 class Results:
     """What a store has of some runs. Runs that are not stored are left out."""
 
     def __init__(self, store: Store, specs: Iterable[RunSpec]) -> None:
         self.store = store
         self.specs = {spec.digest: spec for spec in specs if spec.digest in store}
-        self.table = store.table(self.specs)
-        self._courses = (
-            {
-                key: (rows["step"].to_numpy(), rows["loss"].to_numpy())
-                for key, rows in self.table.filter(pl.col("action").is_null())
-                .sort("step")
-                .partition_by("run", "condition", as_dict=True)
-                .items()
-            }
-            if self.specs
-            else {}
-        )
+        self._courses: dict[tuple[object, ...], tuple[np.ndarray, np.ndarray]] = {}
+        last = [
+            pl.DataFrame(schema={"run": pl.String, "condition": pl.String, "action": pl.String, "loss": pl.Float64})
+        ]
+        for digests in _batches(self.specs):
+            rows = store.curves(digests).sort("step", maintain_order=True)
+            whole = rows.filter(pl.col("action").is_null())
+            for key, course in whole.partition_by("run", "condition", as_dict=True).items():
+                self._courses[key] = course["step"].to_numpy().copy(), course["loss"].to_numpy().copy()
+            last.append(rows.filter(pl.col("step") == pl.col("step").max().over("run")))
+        self.last = pl.concat(last, how="diagonal_relaxed")
+        self._diverged = {digest for digest in self.specs if store.diverged_at(digest) is not None}
 
     def stored(self, curve: Curve) -> list[RunSpec]:
         """The runs of a line that are stored."""
@@ -49,9 +55,14 @@ class Results:
         """Whether all runs of these lines are stored."""
         return all(spec.digest in self.specs for curve in curves for spec in curve.specs)
 
+    def diverged(self, curve: Curve) -> list[RunSpec]:
+        """The runs of a line that stopped because of what was not finite."""
+        return [spec for spec in self.stored(curve) if spec.digest in self._diverged]
+
     def course(self, curve: Curve, condition: str) -> Course | None:
-        """The losses of a line over its steps; None if nothing of it is stored."""
-        found = [self._courses[spec.digest, condition] for spec in self.stored(curve)]
+        """The losses of a line over its steps, without runs that diverged; None if there is nothing else."""
+        lived = [spec.digest for spec in self.stored(curve) if spec.digest not in self._diverged]
+        found = [self._courses[digest, condition] for digest in lived]
         return Course(found[0][0], np.stack([losses for _, losses in found])) if found else None
 
     def final(self, curve: Curve, condition: str) -> Float[np.ndarray, "n"]:
@@ -62,7 +73,7 @@ class Results:
         if digest not in self.specs:
             return float("nan")
         last = float(self._courses[digest, condition][1][-1])
-        return last if np.isfinite(last) else float("inf")
+        return last if np.isfinite(last) and digest not in self._diverged else float("inf")
 
     def by_role(self, curve: Curve, condition: str) -> dict[str, float]:
         """The last loss of each role, mean over seeds."""
@@ -78,9 +89,8 @@ class Results:
         return dict(found.select("action", "loss").iter_rows())
 
     def _last(self, curve: Curve, condition: str) -> pl.DataFrame:
-        runs = [spec.digest for spec in self.stored(curve)]
-        rows = self.table.filter(pl.col("run").is_in(runs), pl.col("condition") == condition)
-        return rows.filter(pl.col("step") == pl.col("step").max().over("run"))
+        runs = [spec.digest for spec in self.stored(curve) if spec.digest not in self._diverged]
+        return self.last.filter(pl.col("run").is_in(runs), pl.col("condition") == condition)
 
     def provenance(self) -> list[Mapping[str, object]]:
         """Where each run comes from."""

@@ -10,7 +10,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.studies import Band
 
-__all__ = ["Interval", "band", "clipped", "difference", "nearest", "ratio", "standard_error"]
+__all__ = ["Interval", "Losses", "band", "clipped", "difference", "mean", "nearest", "ratio", "standard_error"]
 
 LEVEL = 0.95
 RESAMPLES = 9999
@@ -26,9 +26,20 @@ class Interval(NamedTuple):
     high: float | None
 
 
+def mean(losses: Losses) -> float:
+    """The mean over seeds, without those that diverged; infinite if all did.
+
+    >>> mean(np.array([1.0, 3.0, np.inf]))
+    2.0
+    """
+    lived = losses[~np.isinf(losses)]
+    return float(lived.mean()) if len(lived) else float("inf")
+
+
 def standard_error(losses: Losses) -> float | None:
-    """The standard error of a mean; None with fewer than two seeds."""
-    return float(losses.std(ddof=1) / np.sqrt(len(losses))) if len(losses) > 1 else None
+    """The standard error of that mean; None with fewer than two seeds."""
+    lived = losses[~np.isinf(losses)]
+    return float(lived.std(ddof=1) / np.sqrt(len(lived))) if len(lived) > 1 else None
 
 
 def band(losses: Float[np.ndarray, "n s"], kind: Band) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -40,9 +51,9 @@ def band(losses: Float[np.ndarray, "n s"], kind: Band) -> tuple[np.ndarray, np.n
     """
     if len(losses) < 2:
         return None
-    mean, spread = losses.mean(0), losses.std(0, ddof=1)
+    middle, spread = losses.mean(0), losses.std(0, ddof=1)
     width = kind.times * (spread if kind.kind == "SD" else spread / np.sqrt(len(losses)))
-    return mean, mean - width, mean + width
+    return middle, middle - width, middle + width
 
 
 def ratio(ours: Losses, theirs: Losses) -> Interval:

@@ -49,7 +49,9 @@ _OTHERS: tuple[tuple[str, tuple[float, ...], str, float], ...] = (
 )
 
 _PLAIN = r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|inf)"
-_NUMBER = re.compile(rf"[<>~±]?\s*{_PLAIN}\s*(%|x|s)?(\s*±\s*{_PLAIN})?(\s*\[{_PLAIN},\s*{_PLAIN}\])?")
+_NUMBER = re.compile(
+    rf"[<>~±]?\s*{_PLAIN}\s*(%|x|s)?(\s*±\s*{_PLAIN})?(\s*\[{_PLAIN},\s*{_PLAIN}\])?(\s*\(\d+ diverged\))?"
+)
 
 
 def styles(labels: Iterable[str]) -> dict[str, Style]:

@@ -8,8 +8,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import polars as pl
-
 from tpr_attention.experiments.files import write_file
 from tpr_attention.experiments.search import SEEDS
 from tpr_attention.experiments.store import Store, StoreError
@@ -82,8 +80,10 @@ def _write_tables(document: Document, material: Material, folder: Path) -> None:
             write_file(folder / f"{block.name}.csv", _csv(block))
             if block.name in IN_LATEX:
                 write_file(folder / f"{block.name}.tex", latex_table(block).encode())
-    losses = material.results.table.filter(pl.col("step") == pl.col("steps")) if material.results.specs else None
-    if losses is not None:
+    results = material.results
+    if results.specs:
+        specs = results.store.specs(results.specs)
+        losses = specs.join(results.last, on="run", how="left", maintain_order="left_right")
         buffer = io.BytesIO()
         losses.write_parquet(buffer)
         write_file(folder / "losses.parquet", buffer.getvalue())
