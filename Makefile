@@ -1,11 +1,11 @@
-# make setup | test | reproduce | docs | benchmark | benchmark-training | clean
+# make setup | test | test-ray | reproduce | docs | benchmark | benchmark-training | benchmark-store | clean
 # Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup lint test reproduce docs benchmark benchmark-training clean
+.PHONY: setup lint test test-ray reproduce docs benchmark benchmark-training benchmark-store clean
 
 setup: .venv/.installed
 
@@ -22,7 +22,11 @@ setup: .venv/.installed
 	$(INSTALL) -e ".[docs]"
 	@touch $@
 
-lint: setup
+.venv/.installed-ray: .venv/.installed
+	$(INSTALL) -e ".[ray]"
+	@touch $@
+
+lint: .venv/.installed-ray
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -31,6 +35,10 @@ lint: setup
 # One thread for each worker of pytest: torch's own threads would fight for the same cores.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Kills workers, nodes and drivers of a Ray cluster with two nodes on this machine: a few minutes.
+test-ray: .venv/.installed-ray
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m ray tests/experiments/test_on_ray.py
 
 # The paper's experiments: trainings into runs/, the report into report/. Again, it trains only what is missing.
 reproduce: setup
@@ -53,6 +61,9 @@ benchmark: setup
 
 benchmark-training: setup
 	$(BIN)/python benchmarks/training.py
+
+benchmark-store: setup
+	$(BIN)/python benchmarks/store.py
 
 clean:
 	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
