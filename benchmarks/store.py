@@ -63,12 +63,17 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--runs", type=int, nargs=2, default=[1_000, 10_000], help="a small and a large store")
     arguments.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    arguments.add_argument("--folder", type=Path, help="where stores are made and kept, to measure them again")
     options = arguments.parse_args()
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in CALLS}
-    with tempfile.TemporaryDirectory() as folder:
-        for runs in options.runs:
-            store = Path(folder) / str(runs)
-            fill(store, runs)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        stores = {runs: folder / str(runs) for runs in options.runs}
+        for runs, store in stores.items():
+            if not store.exists():
+                fill(store, runs)
+        for runs, store in stores.items():
             for name, code in CALLS.items():
                 names = {"store": str(store), "report": str(store) + "-report", "runs": runs}
                 found[name].append(measured(code.format(**names)))

@@ -1,10 +1,12 @@
-"""Models that take their time, or end the process they are trained in, where the environment says so."""
+"""Models that take their time until there is a file, or end the process they are trained in, where that is asked for."""
 
 import os
 import signal
 import time
 
 import torch
+
+UNTIL = "SLOW_UNTIL"
 
 
 class Slow(torch.nn.Module):
@@ -13,13 +15,13 @@ class Slow(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.zeros(num_actions))
 
     def forward(self, reference, transform, action):
-        if self.training and torch.is_grad_enabled():
-            time.sleep(float(os.environ.get("SECONDS_OF_A_STEP", "0")))
+        if self.training and UNTIL in os.environ and not os.path.exists(os.environ[UNTIL]):  # noqa: PTH110
+            time.sleep(0.1)
         return reference + 0.1 * (action @ self.weight)[..., None, None] * transform
 
 
 class Deadly(Slow):
     def forward(self, reference, transform, action):
-        if self.training and torch.is_grad_enabled() and "SECONDS_OF_A_STEP" in os.environ:
+        if self.training and UNTIL in os.environ:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().forward(reference, transform, action)

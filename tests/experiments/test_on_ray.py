@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import ray
 
+from tests.experiments.slow import UNTIL
 from tpr_attention.experiments import on_ray as module
 from tpr_attention.experiments.checkpoints import Every
 from tpr_attention.experiments.locks import locked
@@ -20,16 +23,17 @@ from tpr_attention.experiments.progress import Failure, Progress, Waiting
 from tpr_attention.experiments.run import plan, run
 from tpr_attention.experiments.spec import RunSpec, SpecError
 from tpr_attention.experiments.store import Store, StoreError
+from tpr_attention.experiments.work import Work
 
 TINY = RunSpec(steps=4, train_pairs=100, eval_pairs=20, batch=50)
 SPECS = [replace(TINY, model=model, seed=seed) for model in ("tpr", "resnet") for seed in (0, 1)]
 SLOW = [
-    replace(TINY, model="tests.experiments.slow:Slow", steps=100, train_pairs=pairs, seed=seed)
+    replace(TINY, model="tests.experiments.slow:Slow", steps=300, train_pairs=pairs, seed=seed)
     for pairs in (100, 150)
     for seed in (0, 1)
 ]
 OFTEN = Every(0.0)
-SLOWLY = {"SECONDS_OF_A_STEP": "0.03"}
+NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
 
 
 def files(store):
@@ -38,8 +42,18 @@ def files(store):
 
 
 def hidden(store):
-    """What is left in a store besides runs."""
-    return [path for name in (".locks", ".checkpoints") for path in (store.path / name).glob("*")]
+    """What is left in a store besides runs and files that a killed process had not finished."""
+    return [path for name in (".locks", ".checkpoints") for path in (store.path / name).glob("[!.]*")]
+
+
+@pytest.fixture(autouse=True)
+def bounded():
+    """No test may wait for ever."""
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("took too long"))
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture
@@ -62,16 +76,16 @@ def test_a_cluster_on_this_machine_gives_what_processes_give(store, tmp_path):
 
 def test_a_task_that_does_not_see_the_store_sends_what_it_trained(store):
     (work,) = plan(SPECS[:2], store)
-    sent = list(module._task(work.number, [spec.to_json() for spec in work.specs], None, Every()))
-    folders = [item for item in sent if isinstance(item, module._Folder)]
+    told = []
+    board = SimpleNamespace(put_nowait=SimpleNamespace(remote=told.append))
+    event, folders = module._task(work.number, [spec.to_json() for spec in work.specs], None, Every(), board)
+    assert event == Progress(work.number, 2, 4, 4, finished=True)
+    assert told[-1] == Progress(work.number, 2, 4, 4)
     assert {folder.run for folder in folders} == {spec.digest for spec in SPECS[:2]}
-    assert isinstance(sent[-1], Progress)
-    assert sent[-1].finished
-    tasks = module._Tasks([work], store, None, Every(), 1)
     with pytest.raises(StoreError, match="changed on its way"):
-        tasks._keep(folders[0]._replace(files=folders[0].files | {"spec.json": b"{}"}))
+        module._keep(folders[0]._replace(files=folders[0].files | {"spec.json": b"{}"}), store)
     for folder in [*folders, *folders]:
-        tasks._keep(folder)
+        module._keep(folder, store)
     assert sorted(store) == sorted(folder.run for folder in folders)
     assert not list(store.faults())
 
@@ -94,40 +108,47 @@ def undisturbed(tmp_path_factory):
     return files(store)
 
 
-def add_node(cluster, **options):
-    """One core, where a step takes a while."""
-    with module._told(module.ALONE | SLOWLY | {"https_proxy": "http://127.0.0.1:9"}):
-        cluster.add_node(num_cpus=1, node_ip_address="127.0.0.1", **options)
+@pytest.fixture(scope="module")
+def slowly(tmp_path_factory):
+    """The environment of processes that train slowly until there is a file."""
+    return {UNTIL: str(tmp_path_factory.mktemp("slow") / "until")}
+
+
+@pytest.fixture
+def hurry(slowly):
+    path = Path(slowly[UNTIL])
+    path.unlink(missing_ok=True)
+    return path.touch
 
 
 @pytest.fixture(scope="module")
-def cluster(undisturbed):
+def cluster(slowly):
+    """Two nodes of one core each, which listen to this machine only."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster()
-    add_node(cluster, include_dashboard=False)
-    add_node(cluster)
+    with module._set(module.ALONE | slowly | {"https_proxy": "http://127.0.0.1:9"}):
+        cluster = Cluster()
+        cluster.add_node(**NODE, include_dashboard=False)
+        cluster.add_node(**NODE)
     yield cluster
     cluster.shutdown()
 
 
-def follow(executor, store, disturb, specs=SLOW):
-    """All events; when every group has come to its middle, something happens."""
-    events, middle = [], set()
-    for event in run(specs, store, every=OFTEN, executor=executor):
+def is_midway(store):
+    """Whether both groups are being trained, and saved."""
+    saved = [int(path.name.split("-")[1]) for path in (store.path / ".checkpoints").glob("[!.]*.safetensors")]
+    return len(saved) == 2 and min(saved) > 0
+
+
+def follow(executor, store, disturb):
+    """All events of trainings that something happens to when they are midway."""
+    events, left = [], [disturb]
+    for event in run(SLOW, store, every=OFTEN, executor=executor):
         events.append(event)
-        if isinstance(event, Progress) and event.step >= 20 and not event.finished:
-            middle.add(event.group)
-            if disturb is not None and len(middle) == len(plan(specs, store)):
-                disturb()
-                disturb = None
-    assert disturb is None, "nothing happened"
+        if left and is_midway(store):
+            left.pop()()
+    assert not left, "nothing happened"
     return events
-
-
-def holder(store, spec):
-    """The process that trains a run."""
-    return json.loads((store.path / ".locks" / spec.digest).read_text())["pid"]
 
 
 def went_on(events):
@@ -144,48 +165,54 @@ def is_complete(store, undisturbed):
 
 
 @pytest.mark.ray
-def test_a_killed_process_is_replaced(cluster, store, undisturbed):
-    events = follow(on_ray(cluster.address), store, lambda: os.kill(holder(store, SLOW[0]), signal.SIGKILL))
-    assert len(went_on(events)) == 1
+def test_a_killed_process_is_replaced(cluster, store, undisturbed, hurry):
+    def kill():
+        lock = store.path / ".locks" / SLOW[0].digest
+        os.kill(json.loads(lock.read_text())["pid"], signal.SIGKILL)
+        hurry()
+
+    assert len(went_on(follow(on_ray(cluster.address), store, kill))) == 1
     assert is_complete(store, undisturbed)
 
 
 @pytest.mark.ray
-def test_the_work_of_a_killed_node_goes_elsewhere(cluster, store, undisturbed):
-    (node,) = cluster.worker_nodes
-    events = follow(on_ray(cluster.address), store, lambda: cluster.remove_node(node, allow_graceful=False))
-    add_node(cluster)
-    assert len(went_on(events)) == 1
+def test_the_work_of_a_killed_node_goes_elsewhere(cluster, store, undisturbed, hurry, slowly):
+    def kill():
+        (node,) = cluster.worker_nodes
+        cluster.remove_node(node, allow_graceful=False)
+        hurry()
+
+    assert len(went_on(follow(on_ray(cluster.address), store, kill))) == 1
     assert is_complete(store, undisturbed)
+    with module._set(slowly):
+        cluster.add_node(**NODE)
 
 
 @pytest.mark.ray
 @pytest.mark.parametrize("here", [False, True])
-def test_after_its_driver_is_killed_the_same_command_does_the_rest(cluster, store, undisturbed, here):
+def test_after_its_driver_is_killed_the_same_command_does_the_rest(cluster, store, undisturbed, hurry, slowly, here):
     address = None if here else cluster.address
     code = f"""
 from tests.experiments.test_on_ray import *
 list(run(SLOW, Store({str(store.path)!r}), every=OFTEN, executor=on_ray({address!r}, workers=2)))
 """
-    driver = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2], env=os.environ | SLOWLY)
-    deadline = time.monotonic() + 90
-    while driver.poll() is None and time.monotonic() < deadline:
-        saved = [int(path.name.split("-")[1]) for path in (store.path / ".checkpoints").glob("[!.]*.safetensors")]
-        if len(saved) == 2 and min(saved) >= 20:
-            break
+    driver = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2], env=os.environ | slowly)
+    while driver.poll() is None and not is_midway(store):
         time.sleep(0.1)
     driver.kill()
-    assert driver.wait() == -signal.SIGKILL, "it should have been killed in the middle"
+    assert driver.wait() == -signal.SIGKILL
     assert not list(store)
+    hurry()
     events = list(run(SLOW, store, every=OFTEN, executor=on_ray(address, workers=2)))
     first = {event.group: event.step for event in reversed(events) if isinstance(event, Progress)}
     assert len(first) == 2
-    assert min(first.values()) >= 20
+    assert min(first.values()) > 0
     assert is_complete(store, undisturbed)
 
 
 @pytest.mark.ray
-def test_what_always_kills_its_process_fails_and_the_rest_is_done(cluster, store, undisturbed):
+def test_what_always_kills_its_process_fails_and_the_rest_is_done(cluster, store, undisturbed, hurry):
+    hurry()
     deadly = [replace(spec, model="tests.experiments.slow:Deadly") for spec in SLOW[:2]]
     events = list(run([*deadly, *SLOW], store, executor=on_ray(cluster.address, tries=2)))
     (failure,) = [event for event in events if isinstance(event, Failure)]
@@ -205,22 +232,18 @@ def test_what_another_process_trains_is_waited_for(cluster, store):
 
 
 @pytest.mark.ray
-def test_interrupted_tasks_save_what_they_do(cluster, store):
-    events = run(SLOW, store, every=Every(1000.0), executor=on_ray(cluster.address))
-    seen = set()
-    for event in events:
-        seen |= {event.group} if event.step > 0 else set()
-        if len(seen) == 2:
-            break
-    events.close()
-    assert len(list((store.path / ".checkpoints").glob("[!.]*.safetensors"))) == 2
+def test_interrupted_tasks_save_what_they_do(cluster, store, hurry):
+    begun = set()
+    with closing(run(SLOW, store, every=Every(1000.0), executor=on_ray(cluster.address))) as events:
+        while len(begun) < 2:
+            begun.add(next(events).group)
+    assert is_midway(store)
     assert not list((store.path / ".locks").iterdir())
 
 
 @pytest.mark.ray
 def test_a_failure_elsewhere_is_noted_in_the_store(cluster, store):
     broken = replace(TINY, model="tests.experiments.slow:Broken")
-    work = [module.Work(0, (broken,))]
-    (*_, failure) = on_ray(cluster.address, shared=False)(work, store, Every())
+    (failure,) = on_ray(cluster.address, shared=False)([Work(0, (broken,))], store, Every())
     assert "Broken" in failure.reason
     assert [note["why"] for note in store.failures()[0]] == [failure.reason]
