@@ -1,4 +1,4 @@
-"""Models that take their time until there is a file, or end the process they are trained in, where that is asked for."""
+"""Models that take their time until there is a file, or end the process they are trained in, where that is asked."""
 
 import os
 import signal
