@@ -192,9 +192,13 @@ def test_checkpoints_know_their_group_and_their_bytes(store):
     checkpoints.write(Checkpoint(("a", "b"), 4, state, points, 1.5))
     checkpoints.write(Checkpoint(("a", "b"), 8, state, points, 2.5))
     (path,) = checkpoints.folder.iterdir()
+    unfinished = [checkpoints.folder / f".{run}-9-00.safetensors.123" for run in ("a", "other")]
+    for one in (*unfinished, checkpoints.folder / "other-9-00.safetensors"):
+        one.write_bytes(b"torn")
     assert checkpoints.find({"a"}) is None
     found = checkpoints.find({"a", "b"})
     assert (found.runs, found.step, found.points, found.seconds) == (("a", "b"), 8, points, 2.5)
+    assert [one.exists() for one in unfinished] == [False, True]  # the other may be being written
     assert all(torch.equal(found.state[name], tensor) for name, tensor in state.items())
     data = path.read_bytes()
     for place in (0, 20, len(data) // 2, len(data) - 1):
@@ -204,4 +208,4 @@ def test_checkpoints_know_their_group_and_their_bytes(store):
         assert main(["verify", str(store.path)]) == 1
     path.write_bytes(data)
     checkpoints.drop(("a", "b"))
-    assert not list(checkpoints.folder.iterdir())
+    assert not list(checkpoints.folder.glob("a*"))

@@ -188,25 +188,31 @@ def test_the_work_of_a_killed_node_goes_elsewhere(cluster, store, undisturbed, h
         cluster.add_node(**NODE)
 
 
+DRIVER = """
+import sys
+from tests.experiments.test_on_ray import OFTEN, SLOW, Progress, Store, on_ray, run
+store, *address = sys.argv[1:]
+for event in run(SLOW, Store(store), every=OFTEN, executor=on_ray(*address, workers=2)):
+    if isinstance(event, Progress):
+        print(event.group, event.step)
+"""
+
+
 @pytest.mark.ray
 @pytest.mark.parametrize("here", [False, True])
 def test_after_its_driver_is_killed_the_same_command_does_the_rest(cluster, store, undisturbed, hurry, slowly, here):
-    address = None if here else cluster.address
-    code = f"""
-from tests.experiments.test_on_ray import *
-list(run(SLOW, Store({str(store.path)!r}), every=OFTEN, executor=on_ray({address!r}, workers=2)))
-"""
-    driver = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2], env=os.environ | slowly)
+    command = [sys.executable, "-c", DRIVER, str(store.path), *([] if here else [cluster.address])]
+    root = Path(__file__).parents[2]
+    driver = subprocess.Popen(command, cwd=root, env=os.environ | slowly)
     while driver.poll() is None and not is_midway(store):
         time.sleep(0.1)
     driver.kill()
     assert driver.wait() == -signal.SIGKILL
     assert not list(store)
     hurry()
-    events = list(run(SLOW, store, every=OFTEN, executor=on_ray(address, workers=2)))
-    first = {event.group: event.step for event in reversed(events) if isinstance(event, Progress)}
-    assert len(first) == 2
-    assert min(first.values()) > 0
+    told = subprocess.run(command, cwd=root, env=os.environ | slowly, stdout=subprocess.PIPE, text=True, check=True)
+    first = {group: int(step) for group, step in map(str.split, reversed(told.stdout.splitlines()))}
+    assert 0 not in first.values()  # a cluster that loses its driver may finish the work before it ends
     assert is_complete(store, undisturbed)
 
 
@@ -236,7 +242,8 @@ def test_interrupted_tasks_save_what_they_do(cluster, store, hurry):
     begun = set()
     with closing(run(SLOW, store, every=Every(1000.0), executor=on_ray(cluster.address))) as events:
         while len(begun) < 2:
-            begun.add(next(events).group)
+            event = next(events)
+            begun |= {event.group} if event.step else set()
     assert is_midway(store)
     assert not list((store.path / ".locks").iterdir())
 
@@ -244,6 +251,6 @@ def test_interrupted_tasks_save_what_they_do(cluster, store, hurry):
 @pytest.mark.ray
 def test_a_failure_elsewhere_is_noted_in_the_store(cluster, store):
     broken = replace(TINY, model="tests.experiments.slow:Broken")
-    (failure,) = on_ray(cluster.address, shared=False)([Work(0, (broken,))], store, Every())
+    *_, failure = on_ray(cluster.address, shared=False)([Work(0, (broken,))], store, Every())
     assert "Broken" in failure.reason
     assert [note["why"] for note in store.failures()[0]] == [failure.reason]

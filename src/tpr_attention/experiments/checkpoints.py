@@ -69,12 +69,19 @@ class Checkpoints:
             if path.name != name:
                 path.unlink(missing_ok=True)
 
-    def find(self, missing: Iterable[str]) -> Checkpoint | None:
-        """The checkpoint of a group of which just these runs are not stored."""
-        wanted = frozenset(missing)
-        for first in {path.name.partition("-")[0] for path in self._files()}:
-            path = max(self._of(first), key=_step)
-            checkpoint = _read(path)
+    def find(self, runs: Iterable[str]) -> Checkpoint | None:
+        """The checkpoint of a group whose runs are these, or those of them that are not stored.
+
+        What a killed process had not finished of them is deleted. Files of other groups are not touched: their
+        processes may be writing them.
+        """
+        runs = frozenset(runs)
+        for partial in self.folder.glob(".*"):
+            if partial.name[1:].partition("-")[0] in runs:
+                partial.unlink(missing_ok=True)
+        wanted = frozenset(run for run in runs if run not in self.store)
+        for first in runs & {path.name.partition("-")[0] for path in self._files()}:
+            checkpoint = _read(max(self._of(first), key=_step))
             if frozenset(run for run in checkpoint.runs if run not in self.store) == wanted:
                 return checkpoint
         return None

@@ -72,8 +72,12 @@ def on_ray(
     """
 
     def execute(work: Sequence[Work], store: Store, every: Every) -> Generator[Event]:
+        locks = store.path.resolve() / ".locks"
+        for token in locks.glob("seen-*"):
+            with suppress(HeldError), locked(locks, [token.name]):
+                pass  # its process was killed
         if work:
-            with _connected(address, workers), _shown(store) as token:
+            with _connected(address, workers), _shown(locks) as token:
                 yield from _Tasks(work, store, token if shared else None, every, tries).events()
 
     return execute
@@ -129,15 +133,8 @@ def _knock(address: str) -> None:
 
 
 @contextmanager
-def _shown(store: Store) -> Iterator[Path]:
-    """A token in the store: those who find it see the store, and go on while it is there.
-
-    The system holds it for this process; those of killed ones are removed.
-    """
-    folder = store.path.resolve() / ".locks"
-    for left in folder.glob("seen-*"):
-        with suppress(HeldError), locked(folder, [left.name]):
-            pass
+def _shown(folder: Path) -> Iterator[Path]:
+    """A token in the store: those who find it see the store, and go on while it is there."""
     token = f"seen-{uuid.uuid4().hex}"
     with locked(folder, [token]):
         yield folder / token

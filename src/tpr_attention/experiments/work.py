@@ -56,7 +56,7 @@ def _train(work: Work, store: Store, every: Every, asked_to_stop: Callable[[], b
     specs = {spec.digest: spec for spec in work.specs if spec.digest not in store}
     whole, steps = len(work.specs), work.specs[0].steps
     checkpoints = Checkpoints(store)
-    left = checkpoints.find(specs) if specs else None
+    left = checkpoints.find(spec.digest for spec in work.specs) if specs else None
     if left is not None:
         specs = {spec.digest: spec for spec in work.specs if spec.digest in left.runs}
     points: defaultdict[str, list[Point]] = defaultdict(list)
