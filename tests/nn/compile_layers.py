@@ -9,14 +9,14 @@ import warnings
 import torch
 
 from tests.nn.test_torch_citizens import LAYERS, inputs_of, randomise
-from tpr_attention.nn import ActionTPRAttention
+from tpr_attention.nn import ActionHeads
 
 
 def check(name, length, backend):
     generator = torch.Generator().manual_seed(0)
     layer = randomise(LAYERS[name](), generator)
     inputs = inputs_of(layer, generator)
-    if not isinstance(layer, ActionTPRAttention):
+    if not isinstance(layer, ActionHeads):
         inputs = (torch.randn(2, length, 4, 3, generator=generator),)
     torch._dynamo.reset()
     compiled = torch.compile(layer, fullgraph=True, backend=backend)

@@ -10,7 +10,14 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from tpr_attention.nn import ActionTPRAttention, FixedRoleQueries, LinearQueries, TPRAttention
+from tpr_attention.nn import (
+    ActionHeads,
+    ActionTPRAttention,
+    FixedRoleQueries,
+    HigherOrderTPRAttention,
+    LinearQueries,
+    TPRAttention,
+)
 
 LAYERS = {
     "linear": lambda **options: TPRAttention(4, 3, 5, **options),
@@ -19,6 +26,8 @@ LAYERS = {
     "chunked": lambda **options: TPRAttention(4, 3, 5, form="chunked", **options),
     "mean": lambda **options: TPRAttention(4, 3, 5, normalise="count", **options),
     "action": lambda **options: ActionTPRAttention(6, 4, 3, 5, num_objects=7, **options),
+    "action, unit length": lambda **options: ActionTPRAttention(6, 4, 3, 5, num_objects=7, normalise=True, **options),
+    "second order": lambda **options: HigherOrderTPRAttention(6, 4, 3, 5, num_objects=7, **options),
 }
 
 
@@ -29,7 +38,7 @@ def make(request):
 
 def inputs_of(layer, generator, dtype=torch.float32, batch=2):
     objects = torch.randn(batch, 7, 4, 3, generator=generator, dtype=dtype)
-    if isinstance(layer, ActionTPRAttention):
+    if isinstance(layer, ActionHeads):
         return objects, torch.randn(batch, 6, generator=generator, dtype=dtype)
     return (objects,)
 
@@ -100,7 +109,7 @@ def test_compiles_into_one_graph_with_gradients():
 def test_vmap_over_stacked_parameters_with_gradients(make, length, generator, as_users_run_it):
     layers = [randomise(make(), generator).double() for _ in range(3)]
     inputs = inputs_of(layers[0], generator, torch.float64)
-    if not isinstance(layers[0], ActionTPRAttention):
+    if not isinstance(layers[0], ActionHeads):
         inputs = (torch.randn(2, length, 4, 3, generator=generator, dtype=torch.float64),)
     parameters, buffers = torch.func.stack_module_state(layers)
     skeleton = copy.deepcopy(layers[0]).to("meta")

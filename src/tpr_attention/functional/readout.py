@@ -11,7 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["READOUTS", "by_count", "by_rms"]
+__all__ = ["READOUTS", "by_count", "by_rms", "to_unit_length"]
+
+SHORT = 1e-3  # much shorter than that, a vector has no direction worth keeping
 
 
 def by_count(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) -> Float[Tensor, "*batch t h f"]:
@@ -35,6 +37,18 @@ def by_rms(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) ->
     scaled = fillers / largest.where(largest > 0, torch.ones_like(largest))
     tiny = 1e-12  # for zeros: the mean of the others is at least one over their number
     return scaled * (scaled.square().mean(-1, keepdim=True) + tiny).rsqrt()
+
+
+def to_unit_length(fillers: Float[Tensor, "*batch f"]) -> Float[Tensor, "*batch f"]:
+    r"""The direction of fillers; zero stays zero, and what is much shorter than 0.001 stays short.
+
+    f / sqrt(|f|^2 + 0.001^2)
+
+    >>> to_unit_length(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.0000, 0.0000]])
+    """
+    return fillers * (fillers.square().sum(-1, keepdim=True) + SHORT**2).rsqrt()
 
 
 READOUTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"count": by_count, "rms": by_rms}

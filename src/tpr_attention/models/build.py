@@ -11,12 +11,14 @@ from tpr_attention.models.classical import Classical
 from tpr_attention.models.classical_roles import ClassicalRoles
 from tpr_attention.models.contract import ContractError, Task, from_path
 from tpr_attention.models.copy_and_update import CopyAndUpdate
+from tpr_attention.models.deep import classical_deep, resnet_deep, tpr_deep
 from tpr_attention.models.linear_floor import LinearFloor
 from tpr_attention.models.matched import classical_matched, classical_roles_matched, resnet_matched
 from tpr_attention.models.montero import Interpolate, Linear
 from tpr_attention.models.oracle import Oracle
 from tpr_attention.models.resnet import ResNet
 from tpr_attention.models.tpr import TPR
+from tpr_attention.models.tpr_stack import tpr_second, tpr_stack
 
 __all__ = ["MODELS", "build", "option_types"]
 
@@ -28,6 +30,11 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "classical-matched": classical_matched,
     "classical-roles-matched": classical_roles_matched,
     "resnet-matched": resnet_matched,
+    "tpr-second": tpr_second,
+    "tpr-stack": tpr_stack,
+    "tpr-deep": tpr_deep,
+    "classical-deep": classical_deep,
+    "resnet-deep": resnet_deep,
     "linear": Linear,
     "interpolate": Interpolate,
     "linear-floor": LinearFloor,

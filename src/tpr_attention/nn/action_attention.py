@@ -1,18 +1,17 @@
 """TPR-Attention whose queries are read from an action (App. D)."""
 
 import torch
-from einops import einsum
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from tpr_attention.functional.precision import autocasts
-from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_floating, expect_positive
+from tpr_attention.functional.readout import to_unit_length
+from tpr_attention.nn.action_heads import ActionHeads
 from tpr_attention.nn.initialisation import orthonormal_
 
 __all__ = ["ActionTPRAttention"]
 
 
-class ActionTPRAttention(nn.Module):
+class ActionTPRAttention(ActionHeads):
     r"""An action decides which role each head reads, from which object, and to which role it writes.
 
     M = sum_i id^i (x) O_i,    update = sum_h r_n^h(a) (x) (M[id_h, q_h(a)]^T H_h),
@@ -24,6 +23,10 @@ class ActionTPRAttention(nn.Module):
     Initialisation: role maps start at zero, so that the update is zero and a model that adds it to the reference
     starts at the exact copy; a role whose error stays zero under an action then never receives a gradient and stays
     an exact copy. The rest is orthonormal or of unit length, so that what a head reads is as large as what is there.
+
+    Args:
+        normalise: Whether what a head reads is brought to unit length, for fillers that live on a sphere: a query that
+            is the sum of two roles then reads the direction between their fillers. Such a layer is not linear.
 
     >>> layer = ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4)
     >>> layer(torch.randn(8, 2, 6, 3), torch.eye(5)[torch.zeros(8, dtype=torch.long)]).abs().max()
@@ -38,50 +41,18 @@ class ActionTPRAttention(nn.Module):
         num_heads: int,
         *,
         num_objects: int = 2,
+        normalise: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        expect_positive(
-            num_actions=num_actions,
-            num_roles=num_roles,
-            filler_dim=filler_dim,
-            num_heads=num_heads,
-            num_objects=num_objects,
-        )
-        expect_floating(dtype)
-        self.num_actions, self.num_roles, self.filler_dim = num_actions, num_roles, filler_dim
-        self.num_heads, self.num_objects = num_heads, num_objects
-        self.query_map = nn.Parameter(torch.empty(num_heads, num_actions, num_roles, device=device, dtype=dtype))
-        self.role_map = nn.Parameter(torch.empty(num_heads, num_actions, num_roles, device=device, dtype=dtype))
-        self.filler_map = nn.Parameter(torch.empty(num_heads, filler_dim, filler_dim, device=device, dtype=dtype))
-        self.id_query = nn.Parameter(torch.empty(num_heads, num_objects, device=device, dtype=dtype))
-        self.reset_parameters()
+        self.normalise = normalise
+        super().__init__((num_actions, num_roles, filler_dim), num_heads, num_objects, (), device, dtype)
 
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all parameters anew."""
-        nn.init.normal_(self.query_map, std=self.num_roles**-0.5, generator=generator)
-        nn.init.zeros_(self.role_map)
+    def reset_filler_map(self, generator: torch.Generator | None) -> None:
         orthonormal_(self.filler_map, generator)
-        nn.init.normal_(self.id_query, std=self.num_objects**-0.5, generator=generator)
 
-    def forward(
-        self, objects: Float[Tensor, "*batch t r f"], action: Float[Tensor, "*batch a"]
-    ) -> Float[Tensor, "*batch r f"]:
-        """The update that the action asks for."""
-        sizes: Sizes = {"t": self.num_objects, "r": self.num_roles, "f": self.filler_dim, "a": self.num_actions}
-        expect("objects", objects, "*batch t r f", sizes)
-        expect("action", action, "*batch a", sizes)
-        alike = {"filler_map": self.filler_map, "objects": objects, "action": action}
-        expect_alike(alike, dtypes=not autocasts(objects.device))
-        query = einsum(action, self.query_map, "... a, h a r -> ... h r")
-        new_role = einsum(action, self.role_map, "... a, h a r -> ... r h")
-        tagged_query = einsum(self.id_query, query, "h t, ... h r -> ... h t r")
-        fillers = tagged_query.flatten(-2) @ objects.flatten(-3, -2)
-        return new_role @ einsum(fillers, self.filler_map, "... h f, h f f_out -> ... h f_out")
+    def combine(self, fillers: Float[Tensor, "*batch h f"]) -> Float[Tensor, "*batch h f"]:
+        return to_unit_length(fillers) if self.normalise else fillers
 
     def extra_repr(self) -> str:
-        return (
-            f"num_actions={self.num_actions}, num_roles={self.num_roles}, filler_dim={self.filler_dim}, "
-            f"num_heads={self.num_heads}, num_objects={self.num_objects}"
-        )
+        return super().extra_repr() + (", normalise=True" if self.normalise else "")

@@ -1,0 +1,89 @@
+"""TPR-Attention past the paper: heads of higher order, and blocks that follow each other."""
+
+import torch
+from einops import einsum, rearrange
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tpr_attention.models.copy_and_update import Actions, ByAction, CopyAndUpdate, Objects
+from tpr_attention.nn.action_attention import ActionTPRAttention
+from tpr_attention.nn.action_heads import ActionHeads
+from tpr_attention.nn.higher_order import HigherOrderTPRAttention
+from tpr_attention.nn.stack import TPRBlock, TPRStack
+
+__all__ = ["StackedTPR", "tpr_second", "tpr_stack"]
+
+
+class StackedTPR(CopyAndUpdate):
+    """A stack of blocks over the reference and the transform; the answer is what the reference becomes.
+
+    >>> sizes = 5, 6, 3
+    >>> StackedTPR(*sizes, TPRStack(TPRBlock(ActionTPRAttention(*sizes, num_heads=4)))).folds
+    True
+    """
+
+    def __init__(self, num_actions: int, num_roles: int, filler_dim: int, stack: TPRStack) -> None:
+        super().__init__(num_actions, num_roles, filler_dim)
+        self.stack = stack
+        for block in stack.blocks:
+            for heads in block.heads:
+                nn.init.normal_(heads.role_map, std=num_roles**-0.5)
+
+    def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
+        update, state = torch.zeros_like(reference), reference
+        for block in self.stack.blocks:
+            found = block.read(torch.stack([state, transform], -3), action)
+            update = update + block.write(found, action)
+            state = state + block.write(found, action, learn_roles=False)
+        return update
+
+    def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
+        """What is read and written under an action is one matrix each, for all heads of a kind."""
+        update, state = torch.zeros_like(reference), reference
+        *before, last = self.stack.blocks
+        for block in before:
+            found = [_found(heads, state, transform) for heads in block.heads]
+            for heads, one in zip(block.heads, found, strict=True):
+                update = update + self.as_objects(one @ _writes(heads, heads.role_map))
+                state = state + self.as_objects(one @ _writes(heads, heads.role_map.detach()))
+        for heads in last.heads:
+            update = update + self.as_objects(_found(heads, state, transform) @ _writes(heads, heads.role_map))
+        return update
+
+    def output_map(self) -> tuple[Tensor, ...]:
+        return tuple(heads.role_map for block in self.stack.blocks for heads in block.heads)
+
+
+def tpr_second(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 8) -> StackedTPR:
+    """One block: the paper's heads beside as many of second order, which are bilinear in the objects."""
+    sizes = num_actions, num_roles, filler_dim
+    block = TPRBlock(ActionTPRAttention(*sizes, num_heads), HigherOrderTPRAttention(*sizes, num_heads))
+    return StackedTPR(*sizes, TPRStack(block))
+
+
+def tpr_stack(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 8) -> StackedTPR:
+    """Two blocks: the paper's heads, which substitute, then heads of three kinds that read what has become of it.
+
+    The second block has as many of the paper's heads, of normalised ones and of those of second order.
+    """
+    sizes = num_actions, num_roles, filler_dim
+    substitute = TPRBlock(ActionTPRAttention(*sizes, num_heads))
+    recompute = TPRBlock(
+        ActionTPRAttention(*sizes, num_heads),
+        ActionTPRAttention(*sizes, num_heads, normalise=True),
+        HigherOrderTPRAttention(*sizes, num_heads),
+    )
+    return StackedTPR(*sizes, TPRStack(substitute, recompute))
+
+
+def _found(heads: ActionHeads, state: ByAction, transform: ByAction) -> Float[Tensor, "*n a m hp"]:
+    """What heads of one kind find in m pairs of each action; parameters may have leading axes."""
+    reads = einsum(heads.ids, heads.queries, "... q t, ... q a r -> ... a t r q").flatten(-3, -2)
+    rows = rearrange(torch.cat([state, transform], -2), "... m r f -> ... (m f) r")
+    fillers = rearrange(rows @ reads, "... (m f) q -> ... m q f", f=heads.filler_dim)
+    return heads.combine(fillers).flatten(-2)
+
+
+def _writes(heads: ActionHeads, role_map: Float[Tensor, "*n h a s"]) -> Float[Tensor, "*n a hp sg"]:
+    """What is written where under each action, for each number that was found."""
+    return einsum(heads.maps, role_map, "... h p g, ... h a s -> ... a h p s g").flatten(-2).flatten(-3, -2)
