@@ -3,7 +3,8 @@
 import pytest
 
 from tests.report import made_up
-from tpr_attention.report.document import Document, Figure, Section, Table, Text
+from tpr_attention.report.document import Document, Figure, Heads, Section, Table, Text
+from tpr_attention.report.inside import Inside
 from tpr_attention.report.latex import latex_table
 from tpr_attention.report.markdown import markdown
 from tpr_attention.report.style import is_number, number, numeric_columns
@@ -107,6 +108,11 @@ def test_latex_cells(cell, written):
 def test_numbers(value, written):
     assert number(value) == written
     assert is_number(written) == (written != "-")
+
+
+def test_heads_are_a_picture():
+    text = markdown(Document("", [Section("", [Heads("two heads", Inside("", ()), "a [b]")])]))
+    assert r"![a \[b\]](figures/two%20heads.png)" in text
 
 
 def test_columns_of_numbers():

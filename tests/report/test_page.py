@@ -2,15 +2,18 @@
 
 import json
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import pytest
 
 from tests.report import made_up
-from tpr_attention.report.document import Document, Figure, Section, Table, Text
+from tests.report.test_inside import weights
+from tpr_attention.report.document import Document, Figure, Heads, Section, Table, Text
+from tpr_attention.report.inside import look_inside
 from tpr_attention.report.interactive import plot
 from tpr_attention.report.page import page
 
@@ -121,6 +124,18 @@ def test_texts_are_texts(run):
     assert reader.all("img")[0][0]["alt"] == EVIL
     ((_, data),) = reader.all("script", type="application/json")
     assert json.loads(data) == plot(study, run(study))
+
+
+def test_heads_are_a_picture_inside_the_page(results):
+    heads = Heads(EVIL, look_inside(weights(), title="<b>"), EVIL)
+    reader = read(page(document(made_up.study(), heads), results))
+    (picture,) = (attributes for attributes, _ in reader.all("img") if attributes["src"].startswith("data:"))
+    kind, data = picture["src"].split(",")
+    assert kind == "data:image/png;base64"
+    assert b64decode(data).startswith(b"\x89PNG")
+    assert picture["alt"] == EVIL
+    assert EVIL in [text for _, text in reader.all("figcaption")]
+    assert f"figures/{quote(EVIL)}.svg" in [attributes["href"] for attributes, _ in reader.all("a")]
 
 
 def test_code_is_code(results):

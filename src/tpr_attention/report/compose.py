@@ -23,6 +23,7 @@ from tpr_attention.report.cells import (
 from tpr_attention.report.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict, judge
 from tpr_attention.report.decisions import decisions_table
 from tpr_attention.report.document import Block, Document, Figure, Section, Table, Text
+from tpr_attention.report.heads import heads_of_one
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import standard_error
 from tpr_attention.report.style import number
@@ -66,6 +67,7 @@ def compose(material: Material) -> Document:
         *([Section("Other runs", _own(results, material.own))] if material.own.panels else []),
         Section("All cells", [cells_table(results, panels)]),
         Section("By role and by action", [roles_table(results, panels), actions_table(results, panels)]),
+        *([Section("What the heads do", heads)] if (heads := heads_of_one(results, setup)) else []),
         Section("Other readings of the paper", _readings(run, setup)),
         Section("Models and their learning rates", [sizes_table(results, panels), *_search(results, setup)]),
         Section("Decisions", [decisions_table()]),

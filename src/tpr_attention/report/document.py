@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpr_attention.experiments.studies import Study
+from tpr_attention.report.inside import Inside
 
-__all__ = ["Block", "Document", "Figure", "Section", "Table", "Text"]
+__all__ = ["Block", "Document", "Figure", "Heads", "Section", "Table", "Text"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,16 @@ class Figure:
     caption: str
 
 
-Block = Text | Table | Figure
+@dataclass(frozen=True)
+class Heads:
+    """What the heads of a run do, as heat maps; the name is the stem of its files."""
+
+    name: str
+    inside: Inside
+    caption: str
+
+
+Block = Text | Table | Figure | Heads
 
 
 @dataclass(frozen=True)

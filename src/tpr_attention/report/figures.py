@@ -1,12 +1,10 @@
 """Studies as pictures: PNG, SVG and PDF. The same results give the same bytes."""
 
-from contextlib import AbstractContextManager
 from math import ceil
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
 
-import matplotlib.style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,37 +15,12 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator
 
 from tpr_attention.experiments.studies import Panel, Study
 from tpr_attention.report import lines as content
+from tpr_attention.report.pictures import FORMS, encoded, literal, look
 from tpr_attention.report.results import Results
 from tpr_attention.report.style import MUTED, Style
 
 __all__ = ["draw", "save"]
 
-LOOK = {
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9.5,
-    "legend.fontsize": 9.5,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#9ca3af",
-    "axes.linewidth": 0.8,
-    "xtick.color": "#9ca3af",
-    "ytick.color": "#9ca3af",
-    "xtick.labelcolor": "#374151",
-    "ytick.labelcolor": "#374151",
-    "grid.color": "#e5e7eb",
-    "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "tpr-attention",
-}
-METADATA: dict[str, dict[str, None]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-}
 LEFT, RIGHT, PANEL_HEIGHT, GAP, ROW_GAP = 1.14, 0.2, 1.75, 0.16, 0.24
 ENTRY, ENTRY_HEIGHT, NOTE_HEIGHT = 2.0, 0.22, 0.28
 LONGEST = 80
@@ -112,11 +85,9 @@ class Sheet(NamedTuple):
 
 def save(study: Study, results: Results, folder: Path) -> list[Path]:
     """Write `<name>.png`, `.svg` and `.pdf` into a folder that is there."""
-    figure, paths = draw(study, results), []
-    with _look():
-        for form, metadata in METADATA.items():
-            paths.append(folder / f"{study.name}.{form}")
-            figure.savefig(paths[-1], format=form, dpi=150, metadata=metadata)
+    figure, paths = draw(study, results), [folder / f"{study.name}.{form}" for form in FORMS]
+    for path, form in zip(paths, FORMS, strict=True):
+        path.write_bytes(encoded(figure, form))
     return paths
 
 
@@ -128,7 +99,7 @@ def draw(study: Study, results: Results) -> Figure:
     longest = max(len(str(entry.get_label())) for entry in entries)
     sheet = Sheet(len(rows), len(columns), len(entries), longest, 1 if band else 2, bool(notes))
     limits = {row: content.limits([panel for panel in study.panels if panel.row == row], results) for row in rows}
-    with _look():
+    with look():
         figure = Figure(figsize=(sheet.width, sheet.height))
         grid = sheet.grid(figure)
         for panel in study.panels:
@@ -137,14 +108,14 @@ def draw(study: Study, results: Results) -> Figure:
             _draw_panel(axes, panel, results, looks, limits[panel.row])
             axes.tick_params(which="both", labelleft=column == 0, labelbottom=row == len(rows) - 1)
             if row == 0:
-                axes.set_title(_literal("\n".join(content.column_title(study, panel))))
+                axes.set_title(literal("\n".join(content.column_title(study, panel))))
             if row == len(rows) - 1:
                 axes.set_xlabel("training steps")
             if column == 0:
                 axes.set_ylabel("loss")
                 _write_row_title(figure, panel, sheet, sum(axes.get_position().intervaly) / 2)
         left = LEFT / sheet.width
-        figure.text(left, 1 - 0.1 / sheet.height, _literal(study.title), va="top", size=12, weight="bold")
+        figure.text(left, 1 - 0.1 / sheet.height, literal(study.title), va="top", size=12, weight="bold")
         figure.text(left, 0.07 / sheet.height, " ".join(notes), va="bottom", size=8.5, color=MUTED)
         across = ceil(len(entries) / sheet.legend_lines)
         figure.legend(
@@ -159,11 +130,6 @@ def draw(study: Study, results: Results) -> Figure:
             columnspacing=2.2,
         )
     return figure
-
-
-def _look() -> AbstractContextManager[None]:
-    """Whatever the reader's own settings are, the picture is the same; and they stay as they are."""
-    return matplotlib.style.context(["default", LOOK])
 
 
 def _draw_panel(
@@ -191,7 +157,7 @@ def _draw_panel(
             axes.axhline(height, zorder=3 + len(found), **_pen(looks[label]))
     if unseen := content.unseen(panel, results):
         axes.annotate(
-            _literal(f"{' and '.join(unseen)}: 0"),
+            literal(f"{' and '.join(unseen)}: 0"),
             (0.99, 0.99),
             xycoords="axes fraction",
             ha="right",
@@ -205,7 +171,7 @@ def _draw_panel(
 
 
 def _write_row_title(figure: Figure, panel: Panel, sheet: Sheet, middle: float) -> None:
-    words = _literal("\n".join(content.row_title(panel)))
+    words = literal("\n".join(content.row_title(panel)))
     figure.text((LEFT - 0.7) / sheet.width, middle, words, rotation=90, ha="right", va="center", weight="bold")
 
 
@@ -222,7 +188,7 @@ def _entries(study: Study, results: Results, looks: dict[str, Style]) -> list[Ar
 def _pen(look: Style) -> dict[str, Any]:
     """A style in matplotlib's words: the marker stands at the end of the line."""
     return {
-        "label": _literal(shorten(look.words, LONGEST, placeholder=" ...")),
+        "label": literal(shorten(look.words, LONGEST, placeholder=" ...")),
         "color": look.colour,
         "linewidth": look.width,
         "linestyle": (0, look.dashes) if look.dashes else "-",
@@ -230,8 +196,3 @@ def _pen(look: Style) -> dict[str, Any]:
         "markersize": 4.5,
         "markevery": [-1],
     }
-
-
-def _literal(text: str) -> str:
-    """A text in which matplotlib sees no formula."""
-    return text.replace("$", r"\$")

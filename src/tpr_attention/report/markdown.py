@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from tpr_attention.report.document import Block, Document, Figure, Table, Text
+from tpr_attention.report.document import Block, Document, Figure, Heads, Table, Text
 from tpr_attention.report.style import numeric_columns
 
 __all__ = ["markdown"]
@@ -28,7 +28,13 @@ def _block(block: Block) -> str:
         case Table():
             return _folded(block) if block.folded else _table(block)
         case Figure():
-            return f"![{_plain(block.caption)}](figures/{quote(block.study.name)}.png)"
+            return _picture(block.study.name, block.caption)
+        case Heads():
+            return _picture(block.name, block.caption)
+
+
+def _picture(name: str, caption: str) -> str:
+    return f"![{_plain(caption)}](figures/{quote(name)}.png)"
 
 
 def _folded(table: Table) -> str:

@@ -10,10 +10,12 @@ from urllib.parse import quote
 
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
+from tpr_attention.report import heat_maps
 from tpr_attention.report import lines as content
 from tpr_attention.report.claims import FAILS, HOLDS, PARTLY, UNKNOWN
-from tpr_attention.report.document import Block, Document, Figure, Section, Table, Text
+from tpr_attention.report.document import Block, Document, Figure, Heads, Section, Table, Text
 from tpr_attention.report.interactive import plot
+from tpr_attention.report.pictures import FORMS, encoded
 from tpr_attention.report.results import Results
 from tpr_attention.report.style import is_number, numeric_columns
 
@@ -78,6 +80,8 @@ def _block(block: Block, results: Results) -> str:
             return _table(block)
         case Figure():
             return _figure(block, results)
+        case Heads():
+            return _heads(block)
 
 
 def _table(block: Table) -> str:
@@ -104,15 +108,29 @@ def _figure(block: Figure, results: Results) -> str:
     width = COLUMN_WIDTH * len(content.columns(study)) + MARGINS
     band = content.one_band(study)
     notes = [f"Bands: {content.band_words(band)}."] if band else []
-    links = ", ".join(f'<a href="figures/{name}.{form}">{form.upper()}</a>' for form in ("png", "svg", "pdf"))
     return (
         f'<figure>\n<div class="scroll" tabindex="0"><div class="plot" data-name="{escape(study.name)}" '
         f'style="min-width:{width}px"><script type="application/json">{data}</script></div>\n'
         f'<noscript><img src="figures/{name}.png" alt="{escape(block.caption)}"></noscript></div>\n'
         f"<figcaption>{_rich(block.caption)}</figcaption>\n"
         f'<p class="notes">{escape(" ".join([*notes, *content.notes(study, results)]))}</p>\n'
-        f'<p class="files">Picture: {links}</p>\n</figure>'
+        f"{_files(study.name)}\n</figure>"
     )
+
+
+def _heads(block: Heads) -> str:
+    """The picture itself is in the page, so that it is there wherever the page is."""
+    data = b64encode(encoded(heat_maps.draw(block.inside), "png")).decode()
+    return (
+        f'<figure>\n<div class="scroll" tabindex="0"><img src="data:image/png;base64,{data}" '
+        f'alt="{escape(block.caption)}"></div>\n'
+        f"<figcaption>{_rich(block.caption)}</figcaption>\n{_files(block.name)}\n</figure>"
+    )
+
+
+def _files(name: str) -> str:
+    links = ", ".join(f'<a href="figures/{quote(name)}.{form}">{form.upper()}</a>' for form in FORMS)
+    return f'<p class="files">Picture: {links}</p>'
 
 
 def _tag(tag: str, text: str, numeric: bool) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 from tpr_attention.experiments.files import write_file
 from tpr_attention.experiments.search import SEEDS
 from tpr_attention.experiments.store import Store, StoreError
-from tpr_attention.experiments.studies import Setup, Study, is_planned
-from tpr_attention.report import figures
+from tpr_attention.experiments.studies import Setup, is_planned
+from tpr_attention.report import figures, heat_maps
 from tpr_attention.report.compose import Material, compose, gather
-from tpr_attention.report.document import Document, Figure, Table
+from tpr_attention.report.document import Document, Figure, Heads, Table
 from tpr_attention.report.latex import latex_table
 from tpr_attention.report.markdown import markdown
 from tpr_attention.report.page import page
@@ -49,10 +49,10 @@ def write_report(store: Store, folder: Path, setup: Setup, *, workers: int = 0) 
         folder.mkdir(parents=True, exist_ok=True)
         _write_tables(document, material, folder / "tables")
         (folder / "figures").mkdir(exist_ok=True)
-        studies = [block.study for block in _blocks(document) if isinstance(block, Figure)]
-        with _drawers(min(workers, len(studies))) as draw:
-            for study in studies:
-                draw(study, material.results, folder / "figures")
+        pictures = [block for block in _blocks(document) if isinstance(block, Figure | Heads)]
+        with _drawers(min(workers, len(pictures))) as draw:
+            for block in pictures:
+                draw(block, material.results, folder / "figures")
             write_file(folder / "report.md", markdown(document).encode())
             write_file(folder / "index.html", page(document, material.results).encode())
     except OSError as error:
@@ -61,16 +61,22 @@ def write_report(store: Store, folder: Path, setup: Setup, *, workers: int = 0) 
 
 
 @contextmanager
-def _drawers(workers: int) -> Iterator[Callable[[Study, Results, Path], object]]:
+def _drawers(workers: int) -> Iterator[Callable[[Figure | Heads, Results, Path], object]]:
     """A way to have figures drawn, all of them at the end: in other processes, or here at once."""
     if not workers:
-        yield figures.save
+        yield _draw
         return
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         drawn: list[Future[list[Path]]] = []
-        yield lambda study, results, folder: drawn.append(pool.submit(figures.save, study, results, folder))
+        yield lambda block, results, folder: drawn.append(pool.submit(_draw, block, results, folder))
         for future in drawn:
             future.result()
+
+
+def _draw(block: Figure | Heads, results: Results, folder: Path) -> list[Path]:
+    if isinstance(block, Heads):
+        return heat_maps.save(block.inside, folder, block.name)
+    return figures.save(block.study, results, folder)
 
 
 def _write_tables(document: Document, material: Material, folder: Path) -> None:
