@@ -12,9 +12,10 @@ from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from rich.console import Console
 
 from tpr_attention import __version__
+from tpr_attention.experiments.layout import Setup
 from tpr_attention.experiments.spec import SpecError
 from tpr_attention.experiments.store import StoreError
-from tpr_attention.experiments.studies import PLANS, STUDIES, Setup
+from tpr_attention.experiments.studies import PLANS, STUDIES
 
 __all__ = ["main"]
 
@@ -24,6 +25,7 @@ examples:
   tpr-attention reproduce --quick               the two main figures, small, in less than a minute
   tpr-attention run model=resnet seed=[0,1,2]   three trainings of your own
   tpr-attention report --store runs             the report of what is stored
+  tpr-attention floors interaction=shape_col    the lowest losses of a task
 """
 
 RUN = """
@@ -37,6 +39,14 @@ means each of its values. A file has the same keys, and `runs`, a list of change
     - {model: my_package.my_module:MyModel}
 
 A model of your own is named by its path; it is called as model(reference, transform, action).
+"""
+
+FLOORS = """
+Keys are those of a spec that make up the task, for example interaction, split, seed, require_change; a list means each
+of its values. Without any, all splits and interactions of the paper are shown. There are two losses in each test:
+
+  linear    of the linear map for each action that is best in training
+  knowable  of the best answer for who knows the task and what training shows, and nothing else
 """
 
 WIDTH = 160
@@ -93,7 +103,8 @@ def _parser() -> ArgumentParser:
     commands.add_subcommand("list", _list(), help="studies, models, splits, interactions and readings")
     commands.add_subcommand("run", _run(), help="train models of your choice, one or many")
     commands.add_subcommand("report", _report(), help="write the report of what is stored")
-    commands.add_subcommand("show", _show(), help="one stored run: spec, losses, provenance")
+    commands.add_subcommand("show", _show(), help="one stored run: spec, losses, provenance, and what its heads do")
+    commands.add_subcommand("floors", _floors(), help="how low a loss can be in each test, from the task alone")
     commands.add_subcommand("verify", _verify(), help="check that every stored file is what was written")
     return parser
 
@@ -150,7 +161,22 @@ def _report() -> ArgumentParser:
 def _show() -> ArgumentParser:
     parser = _subparser("One stored run.")
     parser.add_argument("digest", type=str, help="the run's name, or the first digits of it")
+    parser.add_argument(
+        "--figure",
+        type=str | None,
+        default=None,
+        metavar="FILE",
+        help="draw what each head does, into a .png, .svg or .pdf",
+    )
     _add_store(parser)
+    return parser
+
+
+def _floors() -> ArgumentParser:
+    parser = _subparser("How low a loss can be in training and in each test, without training anything.", FLOORS)
+    parser.add_argument(
+        "changes", nargs="*", default=[], metavar="key=value", help="a key of the task and its value, or a list"
+    )
     return parser
 
 
@@ -214,5 +240,7 @@ def _add_how(parser: ArgumentParser) -> None:
     )
 
 
-COMMANDS = {name: f"tpr_attention.commands.{name}" for name in ("reproduce", "run", "report", "show", "verify")}
+COMMANDS = {
+    name: f"tpr_attention.commands.{name}" for name in ("reproduce", "run", "report", "show", "floors", "verify")
+}
 COMMANDS["list"] = "tpr_attention.commands.listing"

@@ -5,11 +5,12 @@ from collections import Counter
 import pytest
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, RATES
+from tpr_attention.experiments.layout import Band, Setup
 from tpr_attention.experiments.prepare import check
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import GRID, SEEDS, best_rate, search
 from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.studies import PLANS, STUDIES, Band, Setup, is_planned, specs_of, study
+from tpr_attention.experiments.studies import PLANS, STUDIES, is_planned, specs_of, study
 
 LAYOUTS = {
     "main-noninteracting": (1, 3, {None}, {4}),

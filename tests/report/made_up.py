@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.layout import TESTS, Band, Curve, Panel, Study
 from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
-from tpr_attention.experiments.studies import TESTS, Band, Curve, Panel, Study
 
 STEPS = (0, 50, 100)
 LEVELS = {"tpr": 1e-4, "classical": 1e-2, "resnet": 3e-2, "linear-floor": 5e-3, "oracle": 1e-3}

@@ -5,8 +5,9 @@ import pytest
 
 from tests.report import made_up
 from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.layout import Setup
 from tpr_attention.experiments.points import Point
-from tpr_attention.experiments.studies import Setup, study
+from tpr_attention.experiments.studies import study
 from tpr_attention.report.claims import CLAIMS, judge
 from tpr_attention.report.results import Results
 

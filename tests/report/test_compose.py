@@ -11,11 +11,12 @@ import pytest
 
 from tpr_attention.experiments.contestants import CONTESTANTS, RATES
 from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.layout import TESTS, Setup
 from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import GRID
 from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.studies import READ_AGAIN, STUDIES, TESTS, Setup, specs_of
+from tpr_attention.experiments.studies import READ_AGAIN, STUDIES, specs_of
 from tpr_attention.report.claims import CLAIMS
 from tpr_attention.report.compose import compose, gather
 from tpr_attention.report.document import Figure, Table, Text

@@ -11,7 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from tests.report import made_up
-from tpr_attention.experiments.studies import STUDIES, Setup
+from tpr_attention.experiments.layout import Setup
+from tpr_attention.experiments.studies import STUDIES
 from tpr_attention.experiments.studies import study as paper_study
 from tpr_attention.report.figures import draw, save
 from tpr_attention.report.style import styles

@@ -6,9 +6,10 @@ import pytest
 
 from tests.report.test_inside import weights
 from tpr_attention.experiments.curves import curve
+from tpr_attention.experiments.layout import TESTS, Setup
 from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.studies import TESTS, Setup, study
+from tpr_attention.experiments.studies import study
 from tpr_attention.report.compose import compose, gather
 from tpr_attention.report.document import Heads
 from tpr_attention.report.heads import heads_of

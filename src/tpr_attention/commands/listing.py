@@ -7,9 +7,10 @@ from rich.console import Console
 from tpr_attention.console import table
 from tpr_attention.data.fillers import INTERACTIONS, MIXINGS
 from tpr_attention.data.splits import SPLITS
+from tpr_attention.experiments.layout import Setup
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.store import Store
-from tpr_attention.experiments.studies import PLANS, Setup
+from tpr_attention.experiments.studies import PLANS
 from tpr_attention.models import MODELS
 from tpr_attention.report.write import infer_setup
 

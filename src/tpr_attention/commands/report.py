@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tpr_attention.experiments.layout import Setup
 from tpr_attention.experiments.store import Store
-from tpr_attention.experiments.studies import Setup
 from tpr_attention.report.write import infer_setup, write_report
 
 __all__ = ["command", "write"]

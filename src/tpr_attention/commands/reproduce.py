@@ -8,7 +8,8 @@ from rich.console import Console
 
 from tpr_attention.commands import report as reporting
 from tpr_attention.commands.training import How, opened, train_missing
-from tpr_attention.experiments.studies import READ_AGAIN, Setup, specs_of
+from tpr_attention.experiments.layout import Setup
+from tpr_attention.experiments.studies import READ_AGAIN, specs_of
 
 __all__ = ["command"]
 

@@ -1,19 +1,17 @@
 """`tpr-attention run`: train models of the user's choice."""
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 
+from tpr_attention.commands.keys import of_file, of_line
 from tpr_attention.commands.training import How, opened, train_missing
 from tpr_attention.console import table
 from tpr_attention.experiments.prepare import check
-from tpr_attention.experiments.spec import RunSpec, SpecError
+from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
 from tpr_attention.experiments.sweep import sweep
 from tpr_attention.report.style import number
@@ -26,7 +24,7 @@ CONDITIONS = ("in_distribution", "ood_reference", "ood_transform", "ood_composit
 def command(changes: Sequence[str], sweep_file: str | None, store: str, console: Console, **how: Any) -> int:
     """Train the runs and show their losses."""
     sys.path.insert(0, "")  # a model of the user's own may lie in the folder the command is called from
-    specs = sweep(_of_file(sweep_file) if sweep_file is not None else {}, _of_line(changes))
+    specs = sweep(of_file(sweep_file) if sweep_file is not None else {}, of_line(changes))
     for spec in {replace(spec, seed=0): spec for spec in specs}.values():
         check(spec)  # before a store is made
     means = How(**how)
@@ -37,38 +35,6 @@ def command(changes: Sequence[str], sweep_file: str | None, store: str, console:
             _show(f"{len(stored)} of {len(specs)} runs in {store}", stored, runs, console)
             console.print(f"more: tpr-attention show DIGEST --store {store}", highlight=False, markup=False)
     return code
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """YAML in which 1e-3 is a number."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
-
-
-def _of_file(path: str) -> dict[str, object]:
-    try:
-        found = yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SpecError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise SpecError(f"{path}: expected keys and values")
-    return found
-
-
-def _of_line(changes: Sequence[str]) -> dict[str, object]:
-    described: dict[str, object] = {}
-    for change in changes:
-        key, equals, text = change.partition("=")
-        if not key or not equals:
-            raise SpecError(f"{change}: expected key=value")
-        try:
-            described[key] = yaml.load(text, _Loader)
-        except yaml.YAMLError as error:
-            raise SpecError(f"{change}: not a value: {error}") from error
-    return described
 
 
 def _show(title: str, specs: Sequence[RunSpec], store: Store, console: Console) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import pi, prod
+from math import inf, pi, prod
 from typing import NamedTuple
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from tpr_attention.data.encoding import Encoding
 from tpr_attention.data.factors import dsprites, substitute
 from tpr_attention.data.fillers import INTERACTIONS, MIXINGS, dsprites_fillers
-from tpr_attention.data.pairs import CONDITIONS, Pairing, Pairs
+from tpr_attention.data.pairs import CONDITIONS, Condition, Pairing, Pairs
 from tpr_attention.data.splits import MOST_COMBINATIONS, SPLITS, HeldOut, Split
 from tpr_attention.data.streams import stream
 from tpr_attention.functional.signature import choose
@@ -40,13 +40,18 @@ class Composition:
     """A task: pairs of factors under conditions, encoded as objects.
 
     Targets are encoded from substituted factors, so a role that depends on several factors is right in them too.
+
+    Args:
+        noise: The standard deviation of normal noise on every number of the inputs; targets have none.
     """
 
-    def __init__(self, encoding: Encoding, pairing: Pairing) -> None:
+    def __init__(self, encoding: Encoding, pairing: Pairing, noise: float = 0.0) -> None:
+        if not 0 <= noise < inf:
+            raise ValueError(f"noise: expected a finite number of at least 0, got {noise}")
         if encoding.grid != pairing.grid:
             raise ValueError("pairing: expected pairs of the encoding's grid")
         _expect_no_double(encoding, pairing.held_out)
-        self.encoding, self.pairing, self.grid = encoding, pairing, encoding.grid
+        self.encoding, self.pairing, self.grid, self.noise = encoding, pairing, encoding.grid, noise
         self.num_actions, self.num_roles, self.filler_dim = (
             len(self.grid.actions),
             encoding.num_roles,
@@ -55,7 +60,18 @@ class Composition:
 
     def draw(self, condition: str, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Batch:
         """A batch of independent pairs of one condition."""
-        return self.encode(self.pairing.draw(condition, count, generator), dtype)
+        return self.observe(self.pairing.draw(condition, count, generator), generator, dtype)
+
+    def observe(self, pairs: Pairs, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Batch:
+        """Pairs as objects, with noise if the task has any."""
+        batch = self.encode(pairs, dtype)
+        if not self.noise:
+            return batch
+        reference, transform = (
+            objects + self.noise * torch.randn(objects.shape, generator=generator, dtype=dtype)
+            for objects in (batch.reference, batch.transform)
+        )
+        return batch._replace(reference=reference, transform=transform)
 
     def encode(self, pairs: Pairs, dtype: torch.dtype = torch.float32) -> Batch:
         """Pairs as objects, and the action as a one-hot vector."""
@@ -145,6 +161,7 @@ def dsprites_composition(
     target_of_tests: bool | None = None,
     require_change: bool = False,
     balance_actions: bool = True,
+    noise: float = 0.0,
     roles: Float[Tensor, "j r"] | None = None,
 ) -> Composition:
     """The paper's task; the keyword arguments are what the paper leaves open.
@@ -160,6 +177,7 @@ def dsprites_composition(
         target_of_tests: Whether the target of tests 1 and 2 is held out; None for either (decision 0011).
         require_change: Whether the transform must differ from the reference in the acted factor (decision 0011).
         balance_actions: Whether all actions of a condition are equally likely, or all of its pairs (decision 0011).
+        noise: The standard deviation of noise on the inputs.
         roles: Orthonormal role vectors; one-hot if not given.
 
     >>> task = dsprites_composition("square_red", "shape_col")
@@ -167,8 +185,6 @@ def dsprites_composition(
     >>> batch.reference.shape, batch.action.shape
     (torch.Size([16, 6, 3]), torch.Size([16, 5]))
     """
-    if target_of_tests not in (None, False, True):
-        raise ValueError(f"target_of_tests: expected None, False or True, got {target_of_tests!r}")
     draw, generator = choose("mixing", mixing, MIXINGS), stream(seed, "mixing")
     grid = dsprites(position_range)
     tables = dsprites_fillers(grid, scale_angles=scale_angles, azimuth=azimuth)
@@ -178,10 +194,16 @@ def dsprites_composition(
         tables += (table,)
         if interaction_action:
             grid = replace(grid, actions={**grid.actions, table.role: table.columns})
-    conditions = {
+    held_out = HeldOut(grid, choose("split", split, SPLITS) if isinstance(split, str) else split)
+    conditions = _conditions(target_of_tests)
+    pairing = Pairing(held_out, conditions=conditions, require_change=require_change, balance_actions=balance_actions)
+    return Composition(Encoding(grid, tables, roles), pairing, noise)
+
+
+def _conditions(target_of_tests: bool | None) -> dict[str, Condition]:
+    if target_of_tests not in (None, False, True):
+        raise ValueError(f"target_of_tests: expected None, False or True, got {target_of_tests!r}")
+    return {
         name: replace(condition, target=target_of_tests) if condition.target is None else condition
         for name, condition in CONDITIONS.items()
     }
-    held_out = HeldOut(grid, choose("split", split, SPLITS) if isinstance(split, str) else split)
-    pairing = Pairing(held_out, conditions=conditions, require_change=require_change, balance_actions=balance_actions)
-    return Composition(Encoding(grid, tables, roles), pairing)

@@ -20,7 +20,7 @@ from tpr_attention.data.factors import Factors, substitute
 from tpr_attention.data.splits import HeldOut
 from tpr_attention.functional.signature import choose
 
-__all__ = ["CONDITIONS", "Condition", "Pairing", "Pairs"]
+__all__ = ["CONDITIONS", "Chain", "Condition", "Pairing", "Pairs"]
 
 MOST_CELLS = 2**26  # their square, the number of pairs, stays exact in float64
 
@@ -93,7 +93,7 @@ class Pairing:
         if self.conditions.get("train", CONDITIONS["train"]) != CONDITIONS["train"]:
             raise ValueError("conditions: expected nothing held out in the inputs and targets of 'train'")
         chains = {
-            condition: {action: _Chain(held_out, action, condition, require_change) for action in self.grid.actions}
+            condition: {action: Chain(held_out, action, condition, require_change) for action in self.grid.actions}
             for condition in set(self.conditions.values())
         }
         self._chains = {name: chains[condition] for name, condition in self.conditions.items()}
@@ -104,22 +104,31 @@ class Pairing:
                     f"grid, by {list(held_out.names)}. Choose another split, or leave the condition out"
                 )
 
+    def chain(self, condition: str, action: str) -> "Chain":
+        """The pairs of a condition for one action."""
+        return choose("action", action, choose("condition", condition, self._chains))
+
     def count(self, condition: str, action: str) -> int:
         """How many pairs there are."""
-        return choose("action", action, choose("condition", condition, self._chains)).count
+        return self.chain(condition, action).count
 
     def actions(self, condition: str) -> tuple[str, ...]:
         """The actions that a condition allows."""
         return tuple(action for action in self.grid.actions if self.count(condition, action))
 
+    def weights(self, condition: str) -> dict[str, int]:
+        """How often each action that a condition allows is drawn, compared with the others."""
+        return {
+            action: 1 if self.balance_actions else self.count(condition, action) for action in self.actions(condition)
+        }
+
     def draw(self, condition: str, count: int, generator: torch.Generator) -> Pairs:
         """This many pairs, independent of each other."""
         _expect_draw(count, generator)
-        allowed = self.actions(condition)
-        pairs = [1 if self.balance_actions else self.count(condition, action) for action in allowed]
+        pairs = [*self.weights(condition).values()]
         limits = torch.tensor([sum(pairs[: k + 1]) / sum(pairs) for k in range(len(pairs))], dtype=torch.float64)
         choice = torch.bucketize(torch.rand(count, generator=generator, dtype=torch.float64), limits, right=True)
-        parts = self._each(condition, torch.bincount(choice, minlength=len(allowed)).tolist(), generator)
+        parts = self._each(condition, torch.bincount(choice, minlength=len(pairs)).tolist(), generator)
         place = choice.argsort(stable=True).argsort()
         return Pairs(parts.reference[place], parts.transform[place], parts.action[place])
 
@@ -142,7 +151,7 @@ class Pairing:
         return Pairs(reference, transform, index.repeat_interleave(torch.tensor(counts)))
 
 
-class _Chain:
+class Chain:
     """The pairs of one condition for one action, over what the action replaces and the rest that the split reads.
 
     a1, a2 are rows and r1, r2 columns of the matrix of what is held out. All columns of the grid that do not matter for

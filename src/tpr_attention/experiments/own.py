@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import fields, replace
 
+from tpr_attention.experiments.layout import TESTS, Band, Curve, Panel, Study
 from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.studies import TESTS, Band, Curve, Panel, Study
 
 __all__ = ["in_brief", "own_runs"]
 

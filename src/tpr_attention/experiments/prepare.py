@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.data import Batch, Composition, dsprites_composition, stream
+from tpr_attention.data import Batch, Composition, dsprites_composition, random_composition, stream
 from tpr_attention.experiments.footprint import expect_memory
 from tpr_attention.experiments.spec import RunSpec, SpecError, check_option
 from tpr_attention.models import MODELS, ContractError, build, check_contract, option_types, parameter_count
@@ -25,8 +25,11 @@ TASK_FIELDS = (
     "target_of_tests",
     "require_change",
     "balance_actions",
+    "noise",
     "seed",
 )
+OF_DSPRITES = TASK_FIELDS[:-2]
+WORLD = 5, 3  # factors and fillers, as the paper's
 
 
 class Prepared(NamedTuple):
@@ -78,7 +81,7 @@ def eval_steps(steps: int) -> list[int]:
 
 def _begin(spec: RunSpec, dtype: torch.dtype = torch.float32) -> tuple[Composition, nn.Module]:
     """The task and the untrained model."""
-    task = dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})
+    task = _task(spec)
     if set(task.pairing.actions("train")) != set(task.grid.actions):
         raise SpecError(f"split: {spec.split!r} leaves some action without pairs in training")
     if spec.batch < task.num_actions:
@@ -92,6 +95,18 @@ def _begin(spec: RunSpec, dtype: torch.dtype = torch.float32) -> tuple[Compositi
     initial, options = stream(spec.seed, "init"), spec.options
     model = build(spec.model, task, initial, options=options, start_at_copy=spec.start_at_copy)
     return task, model.to(dtype)
+
+
+def _task(spec: RunSpec) -> Composition:
+    """The paper's world, or one of random fillers if a number of factors or fillers is given."""
+    if spec.factors is None and spec.filler_dim is None:
+        return dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})
+    usual = RunSpec()
+    for name in OF_DSPRITES:
+        if getattr(spec, name) != getattr(usual, name):
+            raise SpecError(f"{name}: expected the default in a world of random factors, got {getattr(spec, name)!r}")
+    factors, fillers = spec.factors or WORLD[0], spec.filler_dim or WORLD[1]
+    return random_composition(factors, fillers, noise=spec.noise, seed=spec.seed)
 
 
 def _few(spec: RunSpec, task: Composition, dtype: torch.dtype = torch.float32) -> Batch:
@@ -121,7 +136,7 @@ def _pool(spec: RunSpec, task: Composition, dtype: torch.dtype) -> Batch:
         drawn = task.draw("train", batches * spec.batch, generator, dtype)
         return Batch(*(tensor.reshape(batches, spec.batch, *tensor.shape[1:]) for tensor in drawn))
     each, actions = spec.batch // task.num_actions, task.num_actions
-    drawn = task.encode(task.pairing.draw_each("train", batches * each, generator), dtype)
+    drawn = task.observe(task.pairing.draw_each("train", batches * each, generator), generator, dtype)
     return Batch(
         *(
             tensor.reshape(actions, batches, each, *tensor.shape[1:]).transpose(0, 1).flatten(1, 2).contiguous()

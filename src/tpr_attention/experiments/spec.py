@@ -15,6 +15,9 @@ __all__ = ["RunSpec", "SpecError", "check_option"]
 
 Option = bool | int | float | str | None
 
+LEAST = {"steps": 1, "batch": 1, "train_pairs": 1, "eval_pairs": 1, "factors": 2, "filler_dim": 1, "noise": 0}
+ADDED = ("factors", "filler_dim", "noise")  # after the first runs were stored
+
 WORDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
 
 
@@ -59,14 +62,18 @@ class RunSpec:
     eval_pairs: int = 1_000
     learning_rate: float = 0.01
     loss_roles: str = "all"
+    # another world than the paper's: random fillers
+    factors: int | None = None
+    filler_dim: int | None = None
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         hints = _hints()
         for key in fields(self):
             object.__setattr__(self, key.name, _converted(key.name, getattr(self, key.name), hints[key.name]))
-        for name in ("steps", "batch", "train_pairs", "eval_pairs"):
-            if getattr(self, name) < 1:
-                raise SpecError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        for name, least in LEAST.items():
+            if getattr(self, name) is not None and getattr(self, name) < least:
+                raise SpecError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if not 0 <= self.seed < 2**63:
             raise SpecError(f"seed: expected a whole number from 0 to 2**63 - 1, got {self.seed}")
         if not self.learning_rate > 0:
@@ -80,8 +87,14 @@ class RunSpec:
         return hash(self.digest)
 
     def to_json(self) -> str:
-        """Every field, in one line, always written the same way."""
-        return json.dumps(asdict(self) | {"options": dict(self.options)}, sort_keys=True, allow_nan=False)
+        """Every field, in one line, always written the same way.
+
+        Fields that earlier versions did not have are left out where they have their defaults, so that runs keep their
+        names.
+        """
+        values = asdict(self) | {"options": dict(self.options)}
+        new = [key.name for key in fields(self) if key.name in ADDED and values[key.name] == key.default]
+        return json.dumps({key: values[key] for key in values if key not in new}, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "RunSpec":

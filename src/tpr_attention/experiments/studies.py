@@ -1,104 +1,18 @@
 """Every figure of the paper: which trainings it needs and how it is laid out."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Literal
 
+from tpr_attention.experiments.beyond import BEYOND
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, contestant, floor
+from tpr_attention.experiments.growth import GROWTH
+from tpr_attention.experiments.layout import INTERACTIONS, SPLITS, TESTS, Band, Panel, Setup, Study, over_seeds
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import search
 from tpr_attention.experiments.spec import RunSpec
 
-__all__ = [
-    "PLANS",
-    "READ_AGAIN",
-    "STUDIES",
-    "TESTS",
-    "Band",
-    "Curve",
-    "Panel",
-    "Setup",
-    "Study",
-    "is_planned",
-    "specs_of",
-    "study",
-]
-
-TESTS = {"ood_reference": "Test 1", "ood_transform": "Test 2", "ood_composition": "Test 3"}
-SPLITS = ("scale_pos", "square_pos", "square_red")
-INTERACTIONS = {"scale_pos": "numerical interaction (scale_pos)", "shape_col": "categorical interaction (shape_col)"}
-
-
-@dataclass(frozen=True)
-class Band:
-    """The shaded region about a mean over seeds."""
-
-    times: int
-    kind: Literal["SD", "SE"]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line: a contestant or a floor, over seeds."""
-
-    label: str
-    specs: tuple[RunSpec, ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes: a task and a test."""
-
-    row: str
-    column: str
-    split: str
-    interaction: str | None
-    heads: int | None
-    condition: str
-    band: Band
-    curves: tuple[Curve, ...]
-    floors: tuple[Curve, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The panel's task and test in a few words.
-
-        >>> study("main-noninteracting").panels[0].name
-        'square_red, no interaction, 4 heads, Test 1'
-        """
-        interaction = f"{self.interaction} interaction" if self.interaction else "no interaction"
-        heads = f"{self.heads} heads, " if self.heads else ""
-        return f"{self.split}, {interaction}, {heads}{TESTS[self.condition]}"
-
-
-@dataclass(frozen=True)
-class Study:
-    """A figure: panels in rows and columns."""
-
-    name: str
-    title: str
-    caption: str
-    panels: tuple[Panel, ...]
-
-    def curves(self) -> Iterator[Curve]:
-        """All lines of all panels."""
-        for panel in self.panels:
-            yield from (*panel.curves, *panel.floors)
-
-    @property
-    def specs(self) -> tuple[RunSpec, ...]:
-        """The distinct runs the figure needs, trainings and floors."""
-        return tuple(dict.fromkeys(spec for curve in self.curves() for spec in curve.specs))
-
-
-@dataclass(frozen=True)
-class Setup:
-    """How much is done, and under which reading."""
-
-    seeds: int = 5
-    steps: int = 10_000
-    reading: str = "ours"
+__all__ = ["PLANS", "READ_AGAIN", "STUDIES", "is_planned", "specs_of", "study"]
 
 
 def study(name: str, setup: Setup | None = None) -> Study:
@@ -131,22 +45,18 @@ def _planned(steps: int) -> frozenset[str]:
     return frozenset(spec.digest for spec in specs_of(PLANS, Setup(1, steps)))
 
 
-def _over_seeds(label: str, spec: RunSpec, setup: Setup) -> Curve:
-    return Curve(label, tuple(replace(spec, steps=setup.steps, seed=seed) for seed in range(setup.seeds)))
-
-
 def _tests(
     setup: Setup, row: str, split: str, interaction: str | None, heads: int, band: Band, prefix: str = ""
 ) -> Iterator[Panel]:
     """The three tests of one task, side by side."""
     reading = READINGS[setup.reading]
     curves = tuple(
-        _over_seeds(label, reading.of(contestant(label, split, interaction, heads), heads), setup)
+        over_seeds(label, reading.of(contestant(label, split, interaction, heads), heads), setup)
         for label in CONTESTANTS
     )
     # Without interaction both floors are zero: the task is a substitution, which is linear.
     floors = tuple(
-        _over_seeds(label, reading.of_floor(floor(label, split, interaction)), setup)
+        over_seeds(label, reading.of_floor(floor(label, split, interaction)), setup)
         for label in (FLOORS if interaction else ())
     )
     for condition, test in TESTS.items():
@@ -229,9 +139,19 @@ def _of_figure(name: str) -> Callable[[Setup], tuple[RunSpec, ...]]:
     return lambda setup: STUDIES[name](setup).specs
 
 
+def _of_chart(name: str) -> Callable[[Setup], tuple[RunSpec, ...]]:
+    return lambda setup: GROWTH[name](setup).specs
+
+
+def _past_the_paper(setup: Setup) -> tuple[RunSpec, ...]:
+    return tuple(spec for make in BEYOND.values() for spec in make(setup).specs)
+
+
 PLANS: dict[str, Callable[[Setup], tuple[RunSpec, ...]]] = {
     **{name: _of_figure(name) for name in STUDIES},
     "readings": _readings,
     "search": _search,
+    "beyond": _past_the_paper,
+    **{name: _of_chart(name) for name in GROWTH},
 }
 """Name to runs: all that can be asked for by name."""

@@ -49,6 +49,8 @@ def shape(spec: RunSpec) -> RunSpec:
         balance_actions=spec.balance_actions,
         interaction="any" if spec.interaction else None,
         interaction_action=bool(spec.interaction) and spec.interaction_action,
+        factors=spec.factors,
+        filler_dim=spec.filler_dim,
     )
 
 

@@ -5,9 +5,12 @@ from einops import einsum
 from torch import Tensor, nn
 
 from tpr_attention.models.copy_and_update import Actions, ByAction, CopyAndUpdate, Objects
+from tpr_attention.models.folding import found, writes
 from tpr_attention.nn.action_attention import ActionTPRAttention
 
 __all__ = ["TPR"]
+
+LARGE = 32
 
 
 class TPR(CopyAndUpdate):
@@ -34,8 +37,10 @@ class TPR(CopyAndUpdate):
         return update
 
     def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
-        """Linear for each action, so that all heads are one matrix."""
+        """Linear for each action, so that all heads are one matrix; for large objects that is too large."""
         layer = self.attention
+        if self.num_roles * self.filler_dim > LARGE:
+            return self.as_objects(found(layer, reference, transform) @ writes(layer, layer.role_map))
         read = einsum(layer.id_query, layer.query_map, "... h t, ... h a r -> ... a t r h")
         write = einsum(layer.filler_map, layer.role_map, "... h f g, ... h a s -> ... a h f s g")
         matrix = einsum(read, write, "... a t r h, ... a h f s g -> ... a t r f s g").flatten(-2).flatten(-4, -2)

@@ -1,13 +1,11 @@
 """TPR-Attention past the paper: heads of higher order, and blocks that follow each other."""
 
 import torch
-from einops import einsum, rearrange
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.models.copy_and_update import Actions, ByAction, CopyAndUpdate, Objects
+from tpr_attention.models.folding import found, writes
 from tpr_attention.nn.action_attention import ActionTPRAttention
-from tpr_attention.nn.action_heads import ActionHeads
 from tpr_attention.nn.higher_order import HigherOrderTPRAttention
 from tpr_attention.nn.stack import TPRBlock, TPRStack
 
@@ -32,9 +30,9 @@ class StackedTPR(CopyAndUpdate):
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         update, state = torch.zeros_like(reference), reference
         for block in self.stack.blocks:
-            found = block.read(torch.stack([state, transform], -3), action)
-            update = update + block.write(found, action)
-            state = state + block.write(found, action, learn_roles=False)
+            told = block.read(torch.stack([state, transform], -3), action)
+            update = update + block.write(told, action)
+            state = state + block.write(told, action, learn_roles=False)
         return update
 
     def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
@@ -42,26 +40,26 @@ class StackedTPR(CopyAndUpdate):
         update, state = torch.zeros_like(reference), reference
         *before, last = self.stack.blocks
         for block in before:
-            found = [_found(heads, state, transform) for heads in block.heads]
-            for heads, one in zip(block.heads, found, strict=True):
-                update = update + self.as_objects(one @ _writes(heads, heads.role_map))
-                state = state + self.as_objects(one @ _writes(heads, heads.role_map.detach()))
+            told = [found(heads, state, transform) for heads in block.heads]
+            for heads, one in zip(block.heads, told, strict=True):
+                update = update + self.as_objects(one @ writes(heads, heads.role_map))
+                state = state + self.as_objects(one @ writes(heads, heads.role_map.detach()))
         for heads in last.heads:
-            update = update + self.as_objects(_found(heads, state, transform) @ _writes(heads, heads.role_map))
+            update = update + self.as_objects(found(heads, state, transform) @ writes(heads, heads.role_map))
         return update
 
     def output_map(self) -> tuple[Tensor, ...]:
         return tuple(heads.role_map for block in self.stack.blocks for heads in block.heads)
 
 
-def tpr_second(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 8) -> StackedTPR:
+def tpr_second(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 12) -> StackedTPR:
     """One block: the paper's heads beside as many of second order, which are bilinear in the objects."""
     sizes = num_actions, num_roles, filler_dim
     block = TPRBlock(ActionTPRAttention(*sizes, num_heads), HigherOrderTPRAttention(*sizes, num_heads))
     return StackedTPR(*sizes, TPRStack(block))
 
 
-def tpr_stack(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 8) -> StackedTPR:
+def tpr_stack(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 12) -> StackedTPR:
     """Two blocks: the paper's heads, which substitute, then heads of three kinds that read what has become of it.
 
     The second block has as many of the paper's heads, of normalised ones and of those of second order.
@@ -74,16 +72,3 @@ def tpr_stack(num_actions: int, num_roles: int, filler_dim: int, num_heads: int 
         HigherOrderTPRAttention(*sizes, num_heads),
     )
     return StackedTPR(*sizes, TPRStack(substitute, recompute))
-
-
-def _found(heads: ActionHeads, state: ByAction, transform: ByAction) -> Float[Tensor, "*n a m hp"]:
-    """What heads of one kind find in m pairs of each action; parameters may have leading axes."""
-    reads = einsum(heads.ids, heads.queries, "... q t, ... q a r -> ... a t r q").flatten(-3, -2)
-    rows = rearrange(torch.cat([state, transform], -2), "... m r f -> ... (m f) r")
-    fillers = rearrange(rows @ reads, "... (m f) q -> ... m q f", f=heads.filler_dim)
-    return heads.combine(fillers).flatten(-2)
-
-
-def _writes(heads: ActionHeads, role_map: Float[Tensor, "*n h a s"]) -> Float[Tensor, "*n a hp sg"]:
-    """What is written where under each action, for each number that was found."""
-    return einsum(heads.maps, role_map, "... h p g, ... h a s -> ... a h p s g").flatten(-2).flatten(-3, -2)

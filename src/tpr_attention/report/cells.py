@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR
+from tpr_attention.experiments.layout import TESTS, Panel
 from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.studies import TESTS, Panel
 from tpr_attention.report.document import Table
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import Interval, Losses, mean, nearest, ratio, standard_error

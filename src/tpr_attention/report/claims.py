@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tpr_attention.experiments.contestants import CONTESTANTS
-from tpr_attention.experiments.studies import Panel, Setup, study
+from tpr_attention.experiments.layout import Panel, Setup
+from tpr_attention.experiments.studies import study
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import Interval, clipped, difference, nearest, ratio
 

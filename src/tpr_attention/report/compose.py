@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tpr_attention.experiments.contestants import CONTESTANTS, RATES
+from tpr_attention.experiments.layout import Curve, Panel, Setup, Study
 from tpr_attention.experiments.own import in_brief, own_runs
 from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.readings import READINGS
 from tpr_attention.experiments.search import GRID, best_rate, score, search
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
-from tpr_attention.experiments.studies import PLANS, STUDIES, Curve, Panel, Setup, Study, is_planned, specs_of, study
+from tpr_attention.experiments.studies import PLANS, STUDIES, is_planned, specs_of, study
 from tpr_attention.report.cells import (
     actions_table,
     averaged,

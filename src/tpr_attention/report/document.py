@@ -6,7 +6,7 @@ Texts are plain, but for `code` between backticks; each form of the report escap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tpr_attention.experiments.studies import Study
+from tpr_attention.experiments.layout import Study
 from tpr_attention.report.inside import Inside
 
 __all__ = ["Block", "Document", "Figure", "Heads", "Section", "Table", "Text"]

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator
 
-from tpr_attention.experiments.studies import Panel, Study
+from tpr_attention.experiments.layout import Panel, Study
 from tpr_attention.report import lines as content
 from tpr_attention.report.pictures import FORMS, encoded, literal, look
 from tpr_attention.report.results import Results

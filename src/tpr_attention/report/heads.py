@@ -1,8 +1,9 @@
 """What the heads of a stored run do: its layers with their names, and the run that the report shows."""
 
+from tpr_attention.experiments.layout import Curve, Setup
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
-from tpr_attention.experiments.studies import Curve, Setup, study
+from tpr_attention.experiments.studies import study
 from tpr_attention.report.document import Block, Heads, Text
 from tpr_attention.report.inside import Inside, look_inside
 from tpr_attention.report.results import Results

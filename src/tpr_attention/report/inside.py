@@ -13,7 +13,18 @@ import numpy as np
 from einops import einsum
 from jaxtyping import Float
 
-__all__ = ["Head", "Inside", "Layer", "Names", "Together", "balanced", "look_inside", "together"]
+__all__ = [
+    "Head",
+    "Inside",
+    "Layer",
+    "Names",
+    "Together",
+    "Transfer",
+    "balanced",
+    "look_inside",
+    "together",
+    "transfers",
+]
 
 OBJECTS = ("reference", "transform")
 
@@ -57,6 +68,16 @@ class Layer:
     names: Names
     heads: tuple[Head, ...]
     together: Together | None
+
+
+class Transfer(NamedTuple):
+    """What all heads bring from a role of an object to a role of the result; see `Together`."""
+
+    thing: str
+    role: str
+    new_role: str
+    copied: float
+    other: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +154,27 @@ def together(
     copied = np.trace(blocks, axis1=-2, axis2=-1) / size
     rest = blocks - copied[..., None, None] * np.eye(size)
     return Together(copied, np.linalg.norm(rest, axis=(-2, -1)) / size**0.5)
+
+
+def transfers(layer: Layer, action: str, *, most: int = 8, least: float = 0.05) -> tuple[list[Transfer], int]:
+    """The strongest transfers of a layer under an action, in the order of objects and roles, and how many are left out.
+
+    >>> maps = {"query_map": np.eye(2)[None], "id_query": np.eye(2)[:1], "role_map": np.eye(2)[None]}
+    >>> (layer,) = look_inside({**maps, "filler_map": np.eye(3)[None]}).layers
+    >>> transfers(layer, "action 2")
+    ([Transfer(thing='reference', role='role 2', new_role='role 2', copied=1.0, other=0.0)], 0)
+    """
+    if layer.together is None:
+        return [], 0
+    place, names = layer.names.actions.index(action), layer.names
+    copied, other = layer.together.copied[place], layer.together.other[place]
+    size = np.hypot(copied, other)
+    order = np.argsort(-size, axis=None, kind="stable")[: np.count_nonzero(size >= least)]
+    found = [
+        Transfer(names.objects[t], names.roles[r], names.roles[s], float(copied[t, r, s]), float(other[t, r, s]))
+        for t, r, s in zip(*np.unravel_index(np.sort(order[:most]), size.shape), strict=True)
+    ]
+    return found, max(0, len(order) - most)
 
 
 def _stored(weights: Mapping[str, np.ndarray]) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:

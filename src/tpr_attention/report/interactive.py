@@ -6,7 +6,7 @@ from math import isfinite, log10
 
 import numpy as np
 
-from tpr_attention.experiments.studies import Panel, Study
+from tpr_attention.experiments.layout import Panel, Study
 from tpr_attention.report import lines as content
 from tpr_attention.report.results import Results
 from tpr_attention.report.style import MUTED, Style

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from tpr_attention.experiments.layout import Band, Panel, Study
 from tpr_attention.experiments.points import ROUNDING as BOTTOM
-from tpr_attention.experiments.studies import Band, Panel, Study
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import band
 from tpr_attention.report.style import Style, styles

@@ -8,9 +8,9 @@ import polars as pl
 import polars.selectors as cs
 from jaxtyping import Float
 
+from tpr_attention.experiments.layout import Curve
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
-from tpr_attention.experiments.studies import Curve
 
 __all__ = ["Course", "Results"]
 

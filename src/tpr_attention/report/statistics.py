@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats  # type: ignore[import-untyped]
 
+from tpr_attention.experiments.layout import Band
 from tpr_attention.experiments.points import ROUNDING
-from tpr_attention.experiments.studies import Band
 
 __all__ = ["Interval", "Losses", "band", "clipped", "difference", "mean", "nearest", "ratio", "standard_error"]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from tpr_attention.experiments.contestants import CONTESTANTS, LINEAR
+from tpr_attention.experiments.layout import Curve, Panel, Setup
 from tpr_attention.experiments.points import ROUNDING
-from tpr_attention.experiments.studies import Curve, Panel, Setup
 from tpr_attention.report.claims import FAILS, HOLDS, PARTLY, SOLVED, UNKNOWN, Claim, Verdict
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import Interval, ratio

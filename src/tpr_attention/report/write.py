@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tpr_attention.experiments.files import write_file
+from tpr_attention.experiments.layout import Setup
 from tpr_attention.experiments.search import SEEDS
 from tpr_attention.experiments.store import Store, StoreError
-from tpr_attention.experiments.studies import Setup, is_planned
+from tpr_attention.experiments.studies import is_planned
 from tpr_attention.report import figures, heat_maps
 from tpr_attention.report.compose import Material, compose, gather
 from tpr_attention.report.document import Document, Figure, Heads, Table
