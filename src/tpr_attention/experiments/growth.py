@@ -14,7 +14,7 @@ RATE = 0.01
 LAYERS = (1, 2, 3, 4)
 DEEP: dict[str, dict[str, int]] = {"tpr": {"num_heads": 8}, "classical": {"num_heads": 8}, "resnet": {}}
 
-SIZES: dict[str, tuple[str, Sequence[float]]] = {
+SIZES: dict[str, tuple[str, Sequence[float | int]]] = {
     "factors": ("number of factors", (5, 10, 20, 40)),
     "filler_dim": ("size of fillers", (3, 8, 16, 32, 64)),
     "noise": ("noise on the inputs (standard deviation)", (0.01, 0.03, 0.1, 0.3)),
@@ -63,7 +63,7 @@ def _depth(setup: Setup) -> Chart:
 def _scaling(setup: Setup) -> Chart:
     setup = replace(setup, steps=min(setup.steps, MOST_STEPS))
 
-    def series(label: str, spec: RunSpec, field: str, sizes: Sequence[float]) -> Series:
+    def series(label: str, spec: RunSpec, field: str, sizes: Sequence[float | int]) -> Series:
         changed = (replace(spec, **{field: size}) for size in sizes)  # type: ignore[arg-type]
         return Series(
             label, tuple((float(size), over_seeds(label, one, setup)) for size, one in zip(sizes, changed, strict=True))

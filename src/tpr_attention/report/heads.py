@@ -45,8 +45,9 @@ def heads_of_one(results: Results, setup: Setup) -> list[Block]:
         "Above: the map of all heads together. Its update is added to a copy of the reference, so that -1 at "
         "(reference, acted role) erases what is there, and +1 at (transform, acted role) writes what is to be there. "
         "Below: which role each head reads under each action, of which object, how it maps the filler, and to which "
-        "role it writes. Heads may share the work in many ways; only their sum is determined, and that only as far as "
-        "the fillers of the task can tell."
+        "role it writes. Heads may share the work in many ways: only their sum is determined, and that only as far as "
+        "the fillers of the task can tell. Those of shape and colour are one-hot and add up to 1, so what is the same for "
+        "all components cancels between reference and transform."
     )
     return [Text(text), Heads("heads", inside, caption)]
 

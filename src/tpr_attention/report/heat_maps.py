@@ -112,17 +112,19 @@ def draw(inside: Inside) -> Figure:
 def _parts(inside: Inside) -> Iterator[Part]:
     yield Words(MARGIN, 0.14, inside.title, 12, "bold")
     top = 0.6
+    several = len(inside.layers) > 1
     for layer in inside.layers:
-        name, below = f"{layer.name}: " if len(inside.layers) > 1 else "", _depth(layer.names.roles)
+        name, below = f"{layer.name}: " if several else "", _depth(layer.names.roles)
         if layer.together:
             said = "From a role of an object (rows) to a role of the result (columns): -1 erases, +1 writes"
             dots = layer.together.other.max() >= FAINT
-            said += "; dots: filler components are also mixed." if dots else "."
+            said += "; dots: filler components are also mixed" * dots
+            said += "; as if what is read were not normalised" * several
             yield from _heading(top, f"{name}all heads together", said)
             maps = list(_together(layer, layer.together, top + HEADING))
             yield from maps
             top = max(part.bottom for part in maps) + below + BELOW
-        said = "Under each action (rows) a filler is read, mapped and written, times the numbers at its object."
+        said = "Under each action (rows) a filler is read, mapped and written, times the numbers at its object"
         yield from _heading(top, f"{name}head by head", said)
         top += HEADING
         for place, head in enumerate(layer.heads):
