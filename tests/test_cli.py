@@ -201,6 +201,38 @@ def test_a_missing_compiler_is_said(tmp_path, monkeypatch, capsys):
         assert ("no C++ compiler" in capsys.readouterr().out) == said
 
 
+def test_floors_of_the_tasks_asked_for(capsys):
+    assert main(["floors", "split=square_red", "interaction=[null,shape_col]", "seed=[0,1]"]) == 0
+    said = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines() if "square_red" in line]
+    assert [row[:3] for row in rows] == [
+        [name, "square_red", seed] for name in ("none", "shape_col") for seed in ("0", "1")
+    ]
+    assert all(row[3:] == ["0"] * 8 + ["-"] for row in rows[:2])
+    for row in rows[2:]:
+        numbers = [float(cell) for cell in row[3:-1]]
+        assert min(numbers[::2]) > 0  # linear
+        assert numbers[1:-1:2] == [0, 0, 0]
+        assert numbers[-1] > 0
+        assert row[-1] == "test 3"
+    assert rows[2][3:] != rows[3][3:]  # another seed, another tensor
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("spilt=square_red", "spilt: no such key; did you mean 'split'?"),
+        ("split=square_rd", "did you mean 'square_red'?"),
+        ("steps=100", "steps: floors depend on the task alone; expected one of split, interaction"),
+        ("seed", "seed: expected key=value"),
+        ("scale_angles=[0, 1]", "scale_angles: expected 6"),
+    ],
+)
+def test_floors_of_no_task_are_refused(change, message, capsys):
+    assert main(["floors", change]) == 2
+    assert message in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_wrong_arguments_are_refused(capsys):
     for arguments in (["reproduce", "--seeds", "0"], ["reproduce", "--studies", "nothing"], ["fly"]):
         with pytest.raises(SystemExit) as stop:

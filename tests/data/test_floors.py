@@ -1,0 +1,228 @@
+"""Floors are those of all pairs, listed one by one, and those of the models that are fitted to samples."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from tpr_attention.data import (
+    CONDITIONS,
+    INTERACTIONS,
+    SPLITS,
+    Composition,
+    Condition,
+    Encoding,
+    FillerTable,
+    HeldOut,
+    Pairing,
+    Pairs,
+    dsprites_composition,
+    floors,
+    stream,
+)
+from tpr_attention.data.expectation import REFERENCE, TRANSFORM, Term, mean
+from tpr_attention.models import build
+
+from .small import large_discs, small_encoding, small_grid
+
+TESTS = ("ood_reference", "ood_transform", "ood_composition")
+EVERY = {**CONDITIONS, "anything": Condition(None, None, None), "all": Condition(True, True, True)}
+
+
+def discs(factors):
+    return factors.has("kind", "disc")
+
+
+def discs_of_two_sizes(factors):
+    """Read from two columns: x and y are free, though an action replaces them."""
+    return factors.has("kind", "disc") & (factors.value("size") > 0.15)
+
+
+def small_task(split, generator, interacting=True, roles=None, **how):
+    """Roles that depend on columns of one action, of two and of three; most of them follow no law."""
+    grid = small_grid()
+    tables = small_encoding(grid, generator).tables
+    for columns in (("kind", "size"), ("y", "size", "kind"), ("x", "kind", "size"), ("x", "y", "size")) * interacting:
+        count = torch.Size(grid.sizes[grid.index(name)] for name in columns).numel()
+        guess = None if columns[:2] == ("x", "y") else torch.randn(3, generator=generator)
+        fillers = torch.randn(count, 3, generator=generator, dtype=torch.float64)
+        tables += (FillerTable("-".join(columns), columns, fillers, guess),)
+    if roles is not None:
+        roles = torch.linalg.qr(torch.randn(roles, len(tables), generator=generator, dtype=torch.float64)).Q.T
+    return Composition(Encoding(grid, tables, roles), Pairing(HeldOut(grid, split), **how))
+
+
+def every_pair(task, split, condition, action, require_change=False):
+    """By definition: go through all references and transforms."""
+    everything, grid = task.grid.all(), task.grid
+    first, second = torch.tensor([*product(range(len(everything)), repeat=2)]).T
+    pairs = Pairs(everything[first], everything[second], torch.full_like(first, list(grid.actions).index(action)))
+    keep = torch.ones(len(pairs), dtype=torch.bool)
+    for part in ("reference", "transform", "target"):
+        wanted = getattr(condition, part)
+        keep &= wanted is None or split(getattr(pairs, part)) == wanted
+    if require_change:
+        keep &= (pairs.reference.classes != pairs.target.classes).any(1)
+    return Pairs(pairs.reference[keep], pairs.transform[keep], pairs.action[keep])
+
+
+def listed(task, split, require_change=False, balance_actions=True):
+    """Both floors from all pairs, by least squares and by the task's own best answer."""
+    solutions, found = {}, {}
+    for name, condition in {"train": CONDITIONS["train"], **task.pairing.conditions}.items():
+        losses, counts = [], []
+        for action in task.grid.actions:
+            pairs = every_pair(task, split, condition, action, require_change)
+            batch = task.encode(pairs, torch.float64)
+            inputs = torch.cat([batch.reference.flatten(1), batch.transform.flatten(1)], 1)
+            inputs = torch.cat([inputs, torch.ones(len(inputs), 1).double()], 1)
+            update = (batch.target - batch.reference).flatten(1)
+            if name == "train":
+                empty = torch.zeros(inputs.shape[1], update.shape[1]).double()
+                fit = torch.linalg.lstsq(inputs, update, driver="gelsd").solution if len(pairs) else empty
+                solutions[action] = fit
+            if len(pairs):
+                error = task.best_answer(*batch[:3]) - batch.target
+                linear = (update - inputs @ solutions[action]).square().mean()
+                losses.append(torch.stack([linear, error.square().mean()]))
+                counts.append(1 if balance_actions else len(pairs))
+        weights = torch.tensor(counts).double()
+        found[name] = (torch.stack(losses) * (weights / weights.sum())[:, None]).sum(0).tolist()
+    return found
+
+
+HOWS = [
+    {},
+    {"require_change": True},
+    {"balance_actions": False},
+    {"require_change": True, "balance_actions": False},
+]
+
+
+@pytest.mark.parametrize("how", HOWS, ids=lambda how: "-".join(how) or "plain")
+@pytest.mark.parametrize("split", [large_discs, discs_of_two_sizes])
+def test_floors_are_those_of_all_pairs(split, how, generator):
+    task = small_task(split, generator, conditions=EVERY, **how)
+    found, expected = floors(task), listed(task, split, **how)
+    assert list(found) == list(EVERY)
+    for name in EVERY:
+        assert tuple(found[name]) == pytest.approx(expected[name], rel=1e-7, abs=1e-12), name
+        assert found[name].solvable == (expected[name][1] < 1e-12)
+    assert found["train"] == found["in_distribution"]
+    assert found["train"].solvable
+    assert all(found[name].linear > 0.01 for name in EVERY)
+    assert found["ood_composition"].knowable > 0.01  # there is something to guess
+    assert found["anything"].knowable < found["ood_composition"].knowable
+
+
+@pytest.mark.parametrize("roles", [7, 9])
+def test_turned_roles_leave_the_squared_error_as_it_is(roles, generator):
+    """More roles than are used make an object larger, and so the mean over it smaller."""
+    task = small_task(large_discs, generator, roles=roles)
+    plain = Composition(Encoding(task.grid, task.encoding.tables), task.pairing)
+    expected, unturned = listed(task, large_discs), floors(plain)
+    for name, both in floors(task).items():
+        assert tuple(both) == pytest.approx(expected[name], rel=1e-7, abs=1e-12)
+        assert tuple(both) == pytest.approx([loss * 7 / roles for loss in unturned[name]], rel=1e-9)
+
+
+@pytest.mark.parametrize("split", [large_discs, discs_of_two_sizes])
+def test_what_is_only_copied_has_no_floor(split, generator):
+    task = small_task(split, generator, interacting=False)
+    assert set(floors(task).values()) == {(0.0, 0.0)}
+
+
+def test_rounding_is_far_below_any_loss_that_matters(generator):
+    """Fillers of size 1e-4 have a loss of about 1e-9, and are right to six digits."""
+    task = small_task(large_discs, generator, interacting=False)
+    fillers = torch.randn(6, 3, generator=generator, dtype=torch.float64) / 1e4
+    tables = (*task.encoding.tables, FillerTable("small", ("kind", "size"), fillers))
+    tiny = Composition(Encoding(task.grid, tables), task.pairing)
+    expected = listed(tiny, large_discs)
+    for name, both in floors(tiny).items():
+        assert 1e-11 < expected[name][0] < 1e-8
+        assert both.linear == pytest.approx(expected[name][0], rel=1e-6)
+
+
+def test_an_action_that_training_does_not_have_keeps_the_copy(generator):
+    conditions = {name: CONDITIONS[name] for name in ("train", "ood_reference")}
+    task = small_task(discs, generator, conditions=conditions, require_change=True)
+    assert task.pairing.actions("train") == ("size", "place")
+    assert "kind" in task.pairing.actions("ood_reference")
+    expected = listed(task, discs, require_change=True)
+    for name, both in floors(task).items():
+        assert tuple(both) == pytest.approx(expected[name], rel=1e-7, abs=1e-12)
+
+
+def test_a_task_without_training_has_no_floors(generator):
+    task = small_task(large_discs, generator, conditions={"ood_reference": CONDITIONS["ood_reference"]})
+    with pytest.raises(ValueError, match=r"condition: expected one of .*, got 'train'"):
+        floors(task)
+
+
+@pytest.mark.parametrize("require_change", [False, True])
+def test_means_are_those_of_all_pairs(require_change, generator):
+    task = small_task(large_discs, generator, require_change=require_change)
+    values = torch.randn(2, 3, 2, 5, generator=generator, dtype=torch.float64)
+    other = torch.randn(3, 2, 4, generator=generator, dtype=torch.float64)
+    columns = ((TRANSFORM, "kind"), (REFERENCE, "size"), (REFERENCE, "y"))
+    terms = [Term(values.numpy(), columns), Term(other.numpy(), ((TRANSFORM, "size"), (TRANSFORM, "y")))]
+    for action, equal in product(task.grid.actions, ((), ("y",), ("kind", "x"))):
+        pairs = every_pair(task, large_discs, CONDITIONS["ood_transform"], action, require_change)
+        ours, theirs = pairs.reference.columns, pairs.transform.columns
+        same = torch.stack([ours[name] == theirs[name] for name in (*equal, "x")])[: len(equal)].all(0)
+        found = values[theirs["kind"], ours["size"], ours["y"]]
+        expected = torch.einsum("nf,ng,n->fg", found, other[theirs["size"], theirs["y"]], same.double()) / len(pairs)
+        exact = torch.from_numpy(mean([task.pairing.chain("ood_transform", action)], terms, equal)[0])
+        torch.testing.assert_close(exact, expected, rtol=1e-12, atol=1e-12)
+
+
+KNOWN = {
+    ("scale_pos", "scale_pos"): (1.1e-3, 1.4e-3, 1.4e-3, 6.2e-3),
+    ("scale_pos", "square_pos"): (1.2e-3, 8.8e-4, 9.3e-4, 8.7e-4),
+    ("scale_pos", "square_red"): (1.1e-3, 1.1e-3, 1.1e-3, 0.0),
+    ("shape_col", "scale_pos"): (1.6e-2, 1.6e-2, 1.6e-2, 0.0),
+    ("shape_col", "square_pos"): (1.6e-2, 1.7e-2, 1.9e-2, 2.8e-2),
+    ("shape_col", "square_red"): (1.5e-2, 2.3e-2, 2.3e-2, 1.5e-1),
+}
+"""Known to two digits, for pairs that are all equally likely; with shape and colour, for one draw of the tensor."""
+
+
+@pytest.mark.parametrize("interaction", [None, *INTERACTIONS])
+@pytest.mark.parametrize("split", SPLITS)
+def test_floors_of_the_paper(split, interaction):
+    task = dsprites_composition(split, interaction, balance_actions=False)
+    found = floors(task)
+    for name, known in zip(("train", *TESTS), KNOWN.get((interaction, split), (0.0,) * 4), strict=True):
+        if interaction == "shape_col" and known:
+            assert known / 10 < found[name].linear < known * 10
+        else:
+            assert found[name].linear == pytest.approx(known, rel=0.1, abs=0)
+    unsolvable = {name for name in found if not found[name].solvable}
+    hard = (interaction, split) == ("shape_col", "square_red")
+    assert unsolvable == ({"ood_composition"} if hard else set())
+    if hard:
+        red_square = task.encoding.tables[-1].fillers[0]
+        assert found["ood_composition"].knowable == pytest.approx(red_square.square().sum().item() / 18, rel=1e-12)
+
+
+CHANGES = [
+    ("shape_col", "square_red", {"require_change": True}),
+    ("scale_pos", "scale_pos", {"require_change": True, "target_of_tests": True}),
+    ("shape_col", "square_pos", {"balance_actions": False, "target_of_tests": False}),
+    ("scale_pos", "square_pos", {"interaction_action": True}),
+]
+
+
+@pytest.mark.parametrize(("interaction", "split", "changes"), CHANGES)
+def test_fitted_models_agree_within_sampling_error(interaction, split, changes):
+    """Five standard errors of 4,000 pairs, and one percent for a fit to 40,000."""
+    task = dsprites_composition(split, interaction, **changes)
+    linear, oracle = (build(name, task, stream(0, "init")).double() for name in ("linear-floor", "oracle"))
+    linear.fit([task.draw("train", 40_000, stream(0, "fit"), torch.float64)])
+    for name, exact in floors(task).items():
+        batch = task.draw(name, 4000, stream(0, name), torch.float64)
+        for model, floor in zip((linear, oracle), exact, strict=True):
+            losses = (model(*batch[:3]) - batch.target).square().mean((-1, -2))
+            error = 5 * losses.std().item() / 4000**0.5
+            assert losses.mean().item() == pytest.approx(floor, rel=0.01, abs=error + 1e-12), (name, model)
