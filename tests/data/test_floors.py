@@ -9,6 +9,7 @@ from tpr_attention.data import (
     CONDITIONS,
     INTERACTIONS,
     SPLITS,
+    Batch,
     Composition,
     Condition,
     Encoding,
@@ -66,6 +67,16 @@ def every_pair(task, split, condition, action, require_change=False):
     return Pairs(pairs.reference[keep], pairs.transform[keep], pairs.action[keep])
 
 
+def shaken(batch, noise):
+    """Every pair in many copies, whose inputs have the mean and the covariance of inputs with noise."""
+    size = batch.reference[0].numel()
+    steps = noise * (2 * size) ** 0.5 * torch.eye(2 * size, dtype=torch.float64)
+    steps = torch.cat([steps, -steps]).repeat(len(batch.target), 1)
+    many = Batch(*(tensor.repeat_interleave(4 * size, 0) for tensor in batch))
+    first, second = (part.reshape(many.target.shape) for part in steps.split(size, 1))
+    return many._replace(reference=many.reference + first, transform=many.transform + second)
+
+
 def listed(task, split, require_change=False, balance_actions=True):
     """Both floors from all pairs, by least squares and by the task's own best answer."""
     solutions, found = {}, {}
@@ -73,7 +84,8 @@ def listed(task, split, require_change=False, balance_actions=True):
         losses, counts = [], []
         for action in task.grid.actions:
             pairs = every_pair(task, split, condition, action, require_change)
-            batch = task.encode(pairs, torch.float64)
+            clean = task.encode(pairs, torch.float64)
+            batch = shaken(clean, task.noise) if task.noise else clean
             inputs = torch.cat([batch.reference.flatten(1), batch.transform.flatten(1)], 1)
             inputs = torch.cat([inputs, torch.ones(len(inputs), 1).double()], 1)
             update = (batch.target - batch.reference).flatten(1)
@@ -82,7 +94,7 @@ def listed(task, split, require_change=False, balance_actions=True):
                 fit = torch.linalg.lstsq(inputs, update, driver="gelsd").solution if len(pairs) else empty
                 solutions[action] = fit
             if len(pairs):
-                error = task.best_answer(*batch[:3]) - batch.target
+                error = task.best_answer(*clean[:3]) - clean.target
                 linear = (update - inputs @ solutions[action]).square().mean()
                 losses.append(torch.stack([linear, error.square().mean()]))
                 counts.append(1 if balance_actions else len(pairs))
@@ -142,6 +154,20 @@ def test_rounding_is_far_below_any_loss_that_matters(generator):
     for name, both in floors(tiny).items():
         assert 1e-11 < expected[name][0] < 1e-8
         assert both.linear == pytest.approx(expected[name][0], rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.3])
+def test_noise_on_the_inputs_raises_the_linear_floor(noise, generator):
+    task = small_task(large_discs, generator, interacting=False)
+    columns, fillers = ("kind", "size"), torch.randn(6, 3, generator=generator, dtype=torch.float64)
+    encoding = Encoding(task.grid, (*task.encoding.tables, FillerTable("both", columns, fillers)))
+    plain = floors(Composition(encoding, task.pairing))
+    noisy = Composition(encoding, task.pairing, noise)
+    expected = listed(noisy, large_discs)
+    for name, both in floors(noisy).items():
+        assert both.linear == pytest.approx(expected[name][0], rel=1e-7)
+        assert both.knowable == plain[name].knowable
+    assert floors(noisy)["train"].linear > plain["train"].linear
 
 
 def test_an_action_that_training_does_not_have_keeps_the_copy(generator):

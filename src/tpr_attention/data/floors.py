@@ -25,7 +25,8 @@ class Floors(NamedTuple):
     Args:
         linear: Of the map for each action that is linear in (reference, transform, 1) and best in training; of the
             shortest if there are many.
-        knowable: Of the best answer for who knows the task and what training shows, and nothing else.
+        knowable: Of the best answer for who knows the task, what training shows and the inputs without their noise, if
+            there is any, and nothing else.
     """
 
     linear: float
@@ -65,7 +66,8 @@ def _linear(task: Composition, chains: list[Chain], action: str) -> Float[np.nda
 
     E |O_3 - O_1 - x W|^2,    x = (O_1, O_2, 1),    W = E[x x^T]^+ E[x (O_3 - O_1)^T] over training
 
-    It is a quadratic form in the moments of x and of the fillers of O_3 that depend on both objects.
+    It is a quadratic form in the moments of x and of the fillers of O_3 that depend on both objects, and one in those
+    of the noise on O_1 and O_2.
     """
     tables, replaced, size = task.encoding.tables, task.grid.actions[action], task.filler_dim
     mixed = [table for table in tables if _is_mixed(table, replaced)]
@@ -81,10 +83,16 @@ def _linear(task: Composition, chains: list[Chain], action: str) -> Float[np.nda
             error[role, role], error[role - j * size + first, role] = -1, 1
     trained = [task.pairing.chain("train", action)] * (action in task.pairing.actions("train"))
     moments = _moments([*trained, *chains], terms)
+    noise, through = task.noise**2 * np.eye(inputs), np.eye(inputs, entries)  # what the copy lets through of it
+    noise[-1, -1] = 0
     if trained:
         fitted = moments[0, :inputs]
-        error[:inputs] -= np.linalg.pinv(fitted[:, :inputs], rcond=RANK, hermitian=True) @ fitted @ error
-    return np.asarray(np.einsum("zy,czw,wy->c", error, moments[len(trained) :], error, optimize="greedy"))
+        inverse = np.linalg.pinv(fitted[:, :inputs] + noise, rcond=RANK, hermitian=True)
+        weight = inverse @ (fitted @ error - noise @ through)
+        error[:inputs] -= weight
+        through += weight
+    clean = np.einsum("zy,czw,wy->c", error, moments[len(trained) :], error, optimize="greedy")
+    return np.asarray(clean + np.einsum("xy,xw,wy->", through, noise, through, optimize="greedy"))
 
 
 def _unknown(task: Composition, chains: list[Chain], action: str) -> Float[np.ndarray, "c"]:
