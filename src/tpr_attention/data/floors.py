@@ -50,6 +50,8 @@ def floors(task: Composition) -> dict[str, Floors]:
     losses = {condition: np.zeros(2) for condition in names}
     for action in task.grid.actions:
         allowed = [condition for condition, name in names.items() if action in task.pairing.actions(name)]
+        if not allowed:
+            continue
         chains = [task.pairing.chain(names[condition], action) for condition in allowed]
         both = np.stack([_linear(task, chains, action), _unknown(task, chains, action)], -1)
         for condition, errors in zip(allowed, both, strict=True):
