@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 
 from tests.report.test_inside import weights
+from tpr_attention.data import dsprites_composition, stream
 from tpr_attention.experiments.curves import curve
 from tpr_attention.experiments.layout import TESTS, Setup
 from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.studies import study
+from tpr_attention.models import MODELS, build
 from tpr_attention.report.compose import compose, gather
 from tpr_attention.report.document import Heads
-from tpr_attention.report.heads import heads_of
+from tpr_attention.report.heads import NORMALISED, heads_of
 from tpr_attention.report.write import write_report
 
 SETUP = Setup(seeds=3, steps=10)
@@ -41,6 +43,13 @@ def shown(store):
         if any(isinstance(block, Heads) for block in section.blocks)
     )
     return blocks
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_layers_that_normalise_are_known(name):
+    model = build(name, dsprites_composition("square_red"), stream(0, "init"))
+    found = [path for path, layer in model.named_modules() if getattr(layer, "normalise", False)]
+    assert found == list(NORMALISED.get(name, ()))
 
 
 def test_names_are_those_of_the_run(store):

@@ -105,6 +105,17 @@ def test_layers_are_found_wherever_they_are():
     assert [layer.heads[0].queries.shape[0] for layer in layers] == [1, 1, 1, 2]
 
 
+def test_of_a_normalised_layer_the_sizes_of_what_is_read_are_left_out():
+    stored = weights()
+    other = stored | {"attention.id_query": 5 * stored["attention.id_query"]}
+    other["attention.query_map"] = stored["attention.query_map"] * np.array([1, 2, 3, 4, 5])[:, None]
+    shown = [look_inside(one, normalised=["attention"]).layers[0] for one in (stored, other)]
+    for one, two in zip(*(layer.heads for layer in shown), strict=True):
+        for name in ("queries", "ids", "filler_map", "new_role"):
+            np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-6)
+    assert [layer.together for layer in shown] == [None, None]
+
+
 def test_names_are_given_where_they_fit():
     five, six = "abcde", "uvwxyz"
     names = look_inside(weights(), actions=five, roles=six).layers[0].names

@@ -65,7 +65,8 @@ def _print_run(runs: Store, digest: str, console: Console) -> None:
 def _print_layer(layer: Layer, console: Console) -> None:
     """What all heads of a layer do together, the strongest for each action; in the colours of the picture."""
     if layer.together is None:
-        said = f"{layer.name}: {len(layer.heads)} heads that multiply what they read; only a picture shows them"
+        how = "bring what they read to unit length" if layer.normalised else "multiply what they read"
+        said = f"{layer.name}: {len(layer.heads)} heads that {how}; only a picture shows them"
         console.print(said, markup=False, highlight=False)
         return
     shown = Table(title=escape(f"{layer.name}: what all heads do together"), title_justify="left", title_style="bold")

@@ -9,8 +9,10 @@ from tpr_attention.report.inside import Inside, look_inside
 from tpr_attention.report.results import Results
 from tpr_attention.report.style import number, styles
 
-__all__ = ["heads_of", "heads_of_one"]
+__all__ = ["NORMALISED", "heads_of", "heads_of_one"]
 
+NORMALISED = {"tpr-stack": ("stack.blocks.1.heads.1",)}
+"""Layers that bring what they read to unit length, by model: weights do not tell."""
 SHOWN, FEW = "main-noninteracting", 2
 SOLVED = 1e-6
 """A loss below which a run has found how the task is solved."""
@@ -24,7 +26,11 @@ def heads_of(store: Store, digest: str) -> Inside | None:
     words = styles([spec.model])[spec.model].words
     task = f"{spec.split}, {spec.interaction}" if spec.interaction else spec.split
     return look_inside(
-        store.weights(digest), title=f"{words}: {task}, seed {spec.seed} ({digest})", actions=actions, roles=roles
+        store.weights(digest),
+        title=f"{words}: {task}, seed {spec.seed} ({digest})",
+        actions=actions,
+        roles=roles,
+        normalised=NORMALISED.get(spec.model, ()),
     )
 
 
@@ -46,8 +52,8 @@ def heads_of_one(results: Results, setup: Setup) -> list[Block]:
         "(reference, acted role) erases what is there, and +1 at (transform, acted role) writes what is to be there. "
         "Below: which role each head reads under each action, of which object, how it maps the filler, and to which "
         "role it writes. Heads may share the work in many ways: only their sum is determined, and that only as far as "
-        "the fillers of the task can tell. Those of shape and colour are one-hot and add up to 1, so what is the same for "
-        "all components cancels between reference and transform."
+        "the fillers of the task can tell. Those of shape and colour are one-hot and add up to 1, so what is the same "
+        "for all components cancels between reference and transform."
     )
     return [Text(text), Heads("heads", inside, caption)]
 

@@ -112,19 +112,19 @@ def draw(inside: Inside) -> Figure:
 def _parts(inside: Inside) -> Iterator[Part]:
     yield Words(MARGIN, 0.14, inside.title, 12, "bold")
     top = 0.6
-    several = len(inside.layers) > 1
     for layer in inside.layers:
-        name, below = f"{layer.name}: " if several else "", _depth(layer.names.roles)
+        name, below = f"{layer.name}: " if len(inside.layers) > 1 else "", _depth(layer.names.roles)
         if layer.together:
             said = "From a role of an object (rows) to a role of the result (columns): -1 erases, +1 writes"
-            dots = layer.together.other.max() >= FAINT
+            dots = bool(layer.together.other.max() >= FAINT)
             said += "; dots: filler components are also mixed" * dots
-            said += "; as if what is read were not normalised" * several
             yield from _heading(top, f"{name}all heads together", said)
             maps = list(_together(layer, layer.together, top + HEADING))
             yield from maps
             top = max(part.bottom for part in maps) + below + BELOW
-        said = "Under each action (rows) a filler is read, mapped and written, times the numbers at its object"
+        read = "fillers are read, multiplied" if len(layer.heads[0].queries) > 1 else "a filler is read"
+        read += ", brought to unit length" * layer.normalised
+        said = f"Under each action (rows) {read}, mapped and written, times the numbers at its object"
         yield from _heading(top, f"{name}head by head", said)
         top += HEADING
         for place, head in enumerate(layer.heads):
@@ -142,7 +142,7 @@ def _heading(top: float, title: str, said: str) -> Iterator[Words]:
 
 def _together(layer: Layer, whole: Together, top: float) -> Iterator[Part]:
     names, left, count = layer.names, _left(layer), len(layer.names.roles)
-    yield Words(left - 0.5, top - 0.19, "action", colour=MUTED)
+    yield Words(left - 0.5, top - 0.175, "action", colour=MUTED)
     for place, action in enumerate(names.actions):
         copied, rests = (one[place].reshape(-1, count) for one in (whole.copied, whole.other))
         rows = names.roles * len(names.objects) if place == 0 else ()
@@ -157,7 +157,7 @@ def _head(layer: Layer, head: Head, place: int, top: float) -> Iterator[Part]:
     names, order, left = layer.names, len(head.queries), _left(layer)
     is_first, is_last, height = place == 0, place == len(layer.heads) - 1, CELL * len(names.actions)
     if is_first:
-        yield Words(left - 0.5, top - 0.19, "action", colour=MUTED)
+        yield Words(left - 0.5, top - 0.175, "action", colour=MUTED)
     yield Words(MARGIN + 0.1, top + height / 2, f"head {place + 1}", 9.5, "bold", turned=True)
     for number, query in enumerate(head.queries, 1):
         title = "reads role" if order == 1 else f"reads role {number}"
@@ -196,7 +196,8 @@ def _draw_map(axes: Axes, part: Map) -> None:
     axes.pcolormesh(part.values, cmap=COLOURS, norm=SCALE, edgecolors="#e5e7eb", linewidth=0.5)
     axes.invert_yaxis()
     axes.set_title(literal(part.title), size=9.5, pad=4 + 72 * part.lift)
-    axes.set_xticks(np.arange(width) + 0.5 if part.columns else [], labels=map(literal, part.columns), rotation=90)
+    turn = 90 if any(len(name) > 1 for name in part.columns) else 0
+    axes.set_xticks(np.arange(width) + 0.5 if part.columns else [], labels=map(literal, part.columns), rotation=turn)
     axes.set_yticks(np.arange(height) + 0.5 if part.rows else [], labels=map(literal, part.rows))
     axes.tick_params(length=0, pad=3)
     axes.spines[:].set_visible(True)

@@ -5,7 +5,7 @@ is shown has them in one place.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,12 +62,17 @@ class Together:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A layer of heads, and what they do together if that is a linear map."""
+    """A layer of heads, and what they do together if that is a linear map.
+
+    Args:
+        normalised: Whether what a head reads is brought to unit length.
+    """
 
     name: str
     names: Names
     heads: tuple[Head, ...]
     together: Together | None
+    normalised: bool = False
 
 
 class Transfer(NamedTuple):
@@ -89,9 +94,17 @@ class Inside:
 
 
 def look_inside(
-    weights: Mapping[str, np.ndarray], *, title: str = "", actions: Sequence[str] = (), roles: Sequence[str] = ()
+    weights: Mapping[str, np.ndarray],
+    *,
+    title: str = "",
+    actions: Sequence[str] = (),
+    roles: Sequence[str] = (),
+    normalised: Collection[str] = (),
 ) -> Inside | None:
     """The layers of heads among these weights: whatever has a query map, an id query, a role map and a filler map.
+
+    Args:
+        normalised: The names of layers that bring what they read to unit length, which weights do not tell.
 
     >>> maps = {"query_map": np.ones((2, 5, 6)), "id_query": np.ones((2, 2)), "role_map": np.ones((2, 5, 6))}
     >>> inside = look_inside({**maps, "filler_map": np.ones((2, 3, 3))}, roles=["shape"])
@@ -99,7 +112,7 @@ def look_inside(
     (2, ('role 1', 'role 2'))
     """
     found = tuple(
-        _layer(name, maps, actions, roles)
+        _layer(name, maps, actions, roles, name in normalised)
         for name, maps in _stored(weights)
         if all(np.isfinite(one).all() for one in maps)
     )
@@ -117,9 +130,9 @@ def balanced(
     Under each action, the largest entries of queries and new role are equally large: where a head does little, both are
     pale. Over all actions, the largest is 1, as it is in the filler map and in further ids.
 
-    >>> head = balanced(np.full((1, 1, 1), -2.0), np.array([[0.5, 0.0]]), np.full((1, 1), 3.0), np.full((1, 1), 4.0))
+    >>> head = balanced(np.full((1, 1, 1), -2.0), np.array([[0.5, 1.0]]), np.full((1, 1), 3.0), np.full((1, 1), 8.0))
     >>> head.queries.item(), head.ids.tolist(), head.filler_map.item(), head.new_role.item()
-    (1.0, [[-12.0, 0.0]], 1.0, 1.0)
+    (1.0, [[-24.0, -48.0]], 1.0, 1.0)
     """
     read, write = _peak(queries), _peak(new_role)
     level = np.abs(read.prod(0) * write) ** (1 / (len(queries) + 1))
@@ -196,16 +209,21 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in name.split(".")]
 
 
-def _layer(name: str, maps: tuple[np.ndarray, ...], actions: Sequence[str], roles: Sequence[str]) -> Layer:
+def _layer(
+    name: str, maps: tuple[np.ndarray, ...], actions: Sequence[str], roles: Sequence[str], normalised: bool
+) -> Layer:
     queries, ids, filler_map, role_map = maps
+    if normalised:  # then their sizes do not matter
+        queries, ids = _ratio(queries, np.abs(_peak(queries))), _ratio(ids, np.abs(_peak(ids)))
     names = Names(
         _named(actions, "action", queries.shape[2]),
         _named(OBJECTS, "object", ids.shape[2]),
         _named(roles, "role", queries.shape[3]),
     )
-    is_linear = filler_map.ndim == 3 and filler_map.shape[1] == filler_map.shape[2]
+    is_linear = filler_map.ndim == 3 and filler_map.shape[1] == filler_map.shape[2] and not normalised
     whole = together(queries[:, 0], ids[:, 0], filler_map, role_map) if is_linear else None
-    return Layer(name, names, tuple(balanced(*head) for head in zip(*maps, strict=True)), whole)
+    heads = zip(queries, ids, filler_map, role_map, strict=True)
+    return Layer(name, names, tuple(balanced(*head) for head in heads), whole, normalised)
 
 
 def _named(names: Sequence[str], kind: str, count: int) -> tuple[str, ...]:
