@@ -23,6 +23,7 @@ EPILOGUE = """
 examples:
   tpr-attention reproduce                       every figure of the paper, then the report
   tpr-attention reproduce --quick               the two main figures, small, in less than a minute
+  tpr-attention reproduce --studies beyond      what goes past the paper: interacting factors solved
   tpr-attention run model=resnet seed=[0,1,2]   three trainings of your own
   tpr-attention report --store runs             the report of what is stored
   tpr-attention floors interaction=shape_col    the lowest losses of a task
@@ -118,8 +119,9 @@ def _reproduce() -> ArgumentParser:
         "--studies",
         nargs="+",
         choices=[*PLANS],
-        default=[*STUDIES],
-        help="which figures; `readings` varies what the paper leaves open, `search` repeats the learning-rate search",
+        default=[*STUDIES, "two-heads"],
+        help="which figures; `readings` varies what the paper leaves open, `search` repeats the learning-rate search, "
+        "`beyond`, `depth` and `scaling` go past the paper",
     )
     parser.add_argument("--seeds", type=PositiveInt, default=default.seeds, help="trainings of each kind")
     parser.add_argument("--steps", type=PositiveInt, default=default.steps, help="steps of each training")

@@ -4,7 +4,9 @@ from collections import Counter
 
 import pytest
 
+from tpr_attention.experiments.beyond import BEYOND, NEW
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, RATES
+from tpr_attention.experiments.growth import GROWTH, SIZES
 from tpr_attention.experiments.layout import Band, Setup
 from tpr_attention.experiments.prepare import check
 from tpr_attention.experiments.readings import READINGS
@@ -32,7 +34,7 @@ def test_layout(name):
     assert {panel.heads for panel in found.panels} == heads
     for panel in found.panels:
         assert [curve.label for curve in panel.curves] == [*CONTESTANTS]
-        assert [curve.label for curve in panel.floors] == ([*FLOORS] if panel.interaction else [])
+        assert [curve.label for curve in panel.floors] == [*FLOORS]
         for curve in (*panel.curves, *panel.floors):
             assert [spec.seed for spec in curve.specs] == [0, 1, 2, 3, 4]
             assert {(spec.split, spec.interaction) for spec in curve.specs} == {(panel.split, panel.interaction)}
@@ -50,10 +52,10 @@ def test_runs_are_shared_between_figures():
         "tpr": 60,
         "classical": 60,
         "resnet": 45,
-        "linear-floor": 30,
-        "oracle": 30,
+        "linear-floor": 45,
+        "oracle": 45,
     }
-    assert len({spec.digest for spec in everything}) == len(everything) == 225
+    assert len({spec.digest for spec in everything}) == len(everything) == 255
     assert set(study("main-interacting").specs) <= set(everything)
 
 
@@ -126,6 +128,32 @@ def test_matched_baselines_have_about_as_many_parameters():
 
 
 def test_runs_of_plans_are_known_whatever_their_seeds_and_steps():
-    specs = specs_of(["main-interacting", "readings", "search"], Setup(seeds=7, steps=123))
-    assert all(map(is_planned, specs))
+    for steps in (123, 12_345):
+        assert all(map(is_planned, specs_of(PLANS, Setup(seeds=7, steps=steps))))
+
+
+def test_past_the_paper_every_cell_has_the_same_contestants():
+    panels = [panel for make in BEYOND.values() for panel in make(Setup()).panels]
+    assert len({(panel.interaction, panel.split, panel.condition) for panel in panels}) == len(panels) == 27
+    for label in NEW:
+        specs = {spec for panel in panels for curve in panel.curves if curve.label == label for spec in curve.specs}
+        assert {(spec.model, spec.learning_rate, *spec.options.items()) for spec in specs} == {
+            (label, 0.01, ("num_heads", 12))
+        }
+        assert {spec.seed for spec in specs} == {0, 1, 2, 3, 4}
+
+
+def test_growing_lines_have_a_spec_for_each_size_and_seed():
+    for make in (make for makers in GROWTH.values() for make in makers):
+        for panel in make(Setup(seeds=2)).panels:
+            for curve in (*panel.curves, *panel.floors):
+                assert [spec.seed for spec in curve.specs] == [0, 1] * len(panel.sizes)
+    (depth,) = (make(Setup(seeds=1)) for make in GROWTH["depth"])
+    for curve in depth.panels[0].curves:
+        assert [spec.options.get("num_layers", 1) for spec in curve.specs] == [1, 2, 3, 4]
+        assert {spec.learning_rate for spec in curve.specs} == {0.01}
+    for make, field in zip(GROWTH["scaling"], SIZES, strict=True):
+        panel = make(Setup(seeds=1)).panels[0]
+        for curve in panel.curves:
+            assert tuple(getattr(spec, field) for spec in curve.specs) == panel.sizes == SIZES[field][1]
     assert not is_planned(RunSpec(learning_rate=0.017))

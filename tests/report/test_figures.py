@@ -121,7 +121,7 @@ def test_a_contestant_that_is_missing_is_told(run):
 def test_what_is_not_run_says_so(run):
     study = made_up.study()
     figure = draw(study, run(study, lambda spec: spec.split == "square_red"))
-    assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [[], ["not run yet"]]
+    assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [["not solvable"], ["not run yet"]]
     assert [len(axes.lines) for axes in figure.axes] == [5, 0]
     assert len(figure.legends[0].get_texts()) == 6
 
@@ -137,7 +137,7 @@ def test_losses_near_zero_leave_the_axis_and_floors_there_are_told(run):
     drawn = {LABELS[line.get_label()]: line.get_ydata() for line in axes.lines}
     assert set(drawn) == {"tpr", "classical", "resnet", "linear-floor"}
     assert (np.asarray(drawn["tpr"]) > 0).all()
-    assert [text.get_text() for text in axes.texts] == ["best guess: 0"]
+    assert [text.get_text() for text in axes.texts] == ["best guess: 0\nsolvable"]
     assert any("Losses below 1e-10 are left out of sight" in text for text in texts(figure))
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from tpr_attention.experiments.spec import RunSpec
 
-__all__ = ["CONTESTANTS", "FLOORS", "LINEAR", "RATES", "contestant", "floor"]
+__all__ = ["CONTESTANTS", "FLOORS", "KNOWABLE", "LINEAR", "RATES", "contestant", "floor"]
 
 CONTESTANTS = {"tpr": "TPR-Attention", "classical": "classical attention", "resnet": "ResNet"}
 """The paper's model first, then its baselines."""
 
-LINEAR = "linear-floor"
-FLOORS = {LINEAR: "best linear fit", "oracle": "best guess"}
+LINEAR, KNOWABLE = "linear-floor", "oracle"
+FLOORS = {LINEAR: "best linear fit", KNOWABLE: "best guess"}
 """The linear map for each action that fits the training data best, and the best answer that can be known."""
 
 HEADLESS = ("resnet",)

@@ -1,12 +1,12 @@
 """What a figure consists of: panels of lines, and the runs behind each line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from tpr_attention.experiments.spec import RunSpec
 
-__all__ = ["INTERACTIONS", "SPLITS", "TESTS", "Band", "Curve", "Panel", "Setup", "Study", "over_seeds"]
+__all__ = ["INTERACTIONS", "SPLITS", "TESTS", "Band", "Curve", "Panel", "Setup", "Study", "over_seeds", "over_sizes"]
 
 TESTS = {"ood_reference": "Test 1", "ood_transform": "Test 2", "ood_composition": "Test 3"}
 SPLITS = ("scale_pos", "square_pos", "square_red")
@@ -31,7 +31,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: a task and a test."""
+    """One pair of axes: a task and a test.
+
+    Args:
+        sizes: If given, final losses are drawn against them; each line then has its runs size after size.
+        axis: What is on the horizontal axis.
+    """
 
     row: str
     column: str
@@ -42,6 +47,8 @@ class Panel:
     band: Band
     curves: tuple[Curve, ...]
     floors: tuple[Curve, ...] = ()
+    sizes: tuple[float | int, ...] = ()
+    axis: str = "training steps"
 
     @property
     def name(self) -> str:
@@ -87,3 +94,8 @@ class Setup:
 def over_seeds(label: str, spec: RunSpec, setup: Setup) -> Curve:
     """A spec, with the steps and each of the seeds of a setup."""
     return Curve(label, tuple(replace(spec, steps=setup.steps, seed=seed) for seed in range(setup.seeds)))
+
+
+def over_sizes(label: str, specs: Iterable[RunSpec], setup: Setup) -> Curve:
+    """A spec for each size, with the steps and each of the seeds of a setup."""
+    return Curve(label, tuple(one for spec in specs for one in over_seeds(label, spec, setup).specs))

@@ -54,11 +54,7 @@ def _tests(
         over_seeds(label, reading.of(contestant(label, split, interaction, heads), heads), setup)
         for label in CONTESTANTS
     )
-    # Without interaction both floors are zero: the task is a substitution, which is linear.
-    floors = tuple(
-        over_seeds(label, reading.of_floor(floor(label, split, interaction)), setup)
-        for label in (FLOORS if interaction else ())
-    )
+    floors = tuple(over_seeds(label, reading.of_floor(floor(label, split, interaction)), setup) for label in FLOORS)
     for condition, test in TESTS.items():
         yield Panel(row, prefix + test, split, interaction, heads, condition, band, curves, floors)
 
@@ -135,23 +131,21 @@ def _search(setup: Setup) -> tuple[RunSpec, ...]:
     return tuple(spec for rates in search(setup.steps).values() for specs in rates.values() for spec in specs)
 
 
-def _of_figure(name: str) -> Callable[[Setup], tuple[RunSpec, ...]]:
-    return lambda setup: STUDIES[name](setup).specs
+def _of_figures(makers: Iterable[Callable[[Setup], Study]]) -> Callable[[Setup], tuple[RunSpec, ...]]:
+    return lambda setup: tuple(spec for make in makers for spec in make(setup).specs)
 
 
-def _of_chart(name: str) -> Callable[[Setup], tuple[RunSpec, ...]]:
-    return lambda setup: GROWTH[name](setup).specs
-
-
-def _past_the_paper(setup: Setup) -> tuple[RunSpec, ...]:
-    return tuple(spec for make in BEYOND.values() for spec in make(setup).specs)
+def _two_heads(setup: Setup) -> tuple[RunSpec, ...]:
+    """The smallest model that solves the task (App. D), to look at."""
+    return (RunSpec(model="tpr", options={"num_heads": 2, "learn_ids": False}, steps=setup.steps),)
 
 
 PLANS: dict[str, Callable[[Setup], tuple[RunSpec, ...]]] = {
-    **{name: _of_figure(name) for name in STUDIES},
+    **{name: _of_figures([make]) for name, make in STUDIES.items()},
     "readings": _readings,
     "search": _search,
-    "beyond": _past_the_paper,
-    **{name: _of_chart(name) for name in GROWTH},
+    "two-heads": _two_heads,
+    "beyond": _of_figures(BEYOND.values()),
+    **{name: _of_figures(makers) for name, makers in GROWTH.items()},
 }
 """Name to runs: all that can be asked for by name."""

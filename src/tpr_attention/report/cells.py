@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR
+from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, KNOWABLE, LINEAR
 from tpr_attention.experiments.layout import TESTS, Panel
 from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.spec import RunSpec
@@ -13,7 +13,17 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import Interval, Losses, mean, nearest, ratio, standard_error
 from tpr_attention.report.style import number
 
-__all__ = ["actions_table", "averaged", "cells_table", "distinct", "interval", "roles_table", "sizes_table"]
+__all__ = [
+    "actions_table",
+    "averaged",
+    "cells_table",
+    "distinct",
+    "floor_cells",
+    "heights",
+    "interval",
+    "roles_table",
+    "sizes_table",
+]
 
 OURS, *BASELINES = CONTESTANTS
 CELL = ("interaction", "split", "heads", "test")
@@ -57,6 +67,7 @@ def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
         "better baseline",
         "its loss / tpr's [95 %]",
         *FLOORS.values(),
+        "solvable",
         f"tpr / {FLOORS[LINEAR]}",
     ]
     rows = []
@@ -67,14 +78,25 @@ def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
         for found in losses.values():
             row += [averaged(found), number(standard_error(found))]
         row += [better, interval(ratio(losses[OURS], losses[better]))]
-        floors = {curve.label: results.final(curve, panel.condition) for curve in panel.floors}
-        # Without interaction the task is a substitution, which is linear: both floors are zero.
-        heights = {label: float(floors[label].mean()) if label in floors else 0.0 for label in FLOORS}
-        row += [number(0.0 if height < ROUNDING else height) for height in heights.values()]
-        row.append(number(mean(losses[OURS]) / heights[LINEAR]) if heights[LINEAR] > ROUNDING else "-")
+        row += floor_cells(results, panel)
+        linear = heights(results, panel).get(LINEAR, 0.0)
+        row.append(number(mean(losses[OURS]) / linear) if linear > ROUNDING else "-")
         rows.append(row)
     caption = "Final losses: mean over seeds and standard error (SE), without seeds that diverged. Ratios: geometric."
     return Table("cells", caption, columns, rows)
+
+
+def heights(results: Results, panel: Panel) -> dict[str, float]:
+    """The mean loss over seeds of each floor of a panel that is stored; zero where it is below rounding."""
+    finals = {curve.label: mean(results.final(curve, panel.condition)) for curve in panel.floors}
+    return {label: 0.0 if loss < ROUNDING else loss for label, loss in finals.items() if loss == loss}
+
+
+def floor_cells(results: Results, panel: Panel) -> list[str]:
+    """Both floors of a panel, and whether it can be solved at all."""
+    found = heights(results, panel)
+    solvable = ("no" if found[KNOWABLE] else "yes") if KNOWABLE in found else "-"
+    return [*(number(found.get(label)) for label in FLOORS), solvable]
 
 
 def roles_table(results: Results, panels: Sequence[Panel]) -> Table:
@@ -92,10 +114,10 @@ def _breakdown(name: str, caption: str, losses: object, panels: Sequence[Panel])
     found = [
         (panel, curve.label, losses(curve, panel.condition))  # type: ignore[operator]
         for panel in distinct(panels)
-        for curve in panel.curves
+        for curve in (*panel.curves, *panel.floors)
     ]
     parts = list(dict.fromkeys(part for *_, of_parts in found for part in of_parts))
-    rows = [[*_cell(panel), label, *(number(of.get(part)) for part in parts)] for panel, label, of in found]
+    rows = [[*_cell(panel), label, *(number(of.get(part)) for part in parts)] for panel, label, of in found if of]
     return Table(name, caption, [*CELL, "model", *parts], rows, folded=True)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tpr_attention.experiments.contestants import CONTESTANTS, RATES
+from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, RATES
 from tpr_attention.experiments.layout import Curve, Panel, Setup, Study
 from tpr_attention.experiments.own import in_brief, own_runs
 from tpr_attention.experiments.points import ROUNDING
@@ -12,11 +12,13 @@ from tpr_attention.experiments.search import GRID, best_rate, score, search
 from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.store import Store
 from tpr_attention.experiments.studies import PLANS, STUDIES, is_planned, specs_of, study
+from tpr_attention.report import goals, growth
 from tpr_attention.report.cells import (
     actions_table,
     averaged,
     cells_table,
     distinct,
+    floor_cells,
     interval,
     roles_table,
     sizes_table,
@@ -61,10 +63,14 @@ def compose(material: Material) -> Document:
     verdicts = {claim: judge(claim, results, setup) for claim in CLAIMS}
     again = {name: _judged_again(results, replace(setup, reading=name)) for name in READINGS}
     run = {name: found for name, found in again.items() if any(one.word != UNKNOWN for one in found.values())}
+    found = goals.goals(results, setup)
+    past = [f"Past the paper: {goals.goals_verdict(found)}"] if found else []
+    extensions = (goals.section(results, setup), growth.depth(results, setup), growth.scaling(results, setup))
     sections = [
-        Section("Summary", [Text(text) for text in summary(verdicts, results, panels, setup, _changes(run))]),
-        Section("The paper's claims", _claims(verdicts)),
+        Section("Summary", [Text(text) for text in (*summary(verdicts, results, panels, setup, _changes(run)), *past)]),
+        Section("The paper's claims", _claims(verdicts, results)),
         Section("Figures", _figures(results, setup)),
+        *(section for section in extensions if section is not None),
         *([Section("Other runs", _own(results, material.own))] if material.own.panels else []),
         Section("All cells", [cells_table(results, panels)]),
         Section("By role and by action", [roles_table(results, panels), actions_table(results, panels)]),
@@ -77,7 +83,7 @@ def compose(material: Material) -> Document:
     return Document("TPR-Attention for combinatorial generalization: a reproduction", sections)
 
 
-def _claims(verdicts: dict[Claim, Verdict]) -> list[Block]:
+def _claims(verdicts: dict[Claim, Verdict], results: Results) -> list[Block]:
     order = sorted(verdicts, key=lambda claim: WORST_FIRST.index(verdicts[claim].word))
     rows = [
         [claim.name, verdicts[claim].word, _count(verdicts[claim]), claim.statement, claim.source, claim.test]
@@ -92,6 +98,7 @@ def _claims(verdicts: dict[Claim, Verdict]) -> list[Block]:
             number(one.theirs),
             interval(one.ratio),
             interval(one.difference),
+            *floor_cells(results, one.panel),
             "yes" if one.favourable else "no",
         ]
         for claim in order
@@ -105,7 +112,8 @@ def _claims(verdicts: dict[Claim, Verdict]) -> list[Block]:
         f"Losses below {ROUNDING:g} count as that."
     )
     columns = ["claim", "verdict", "cells", "what the paper says", "where", "a cell speaks for it if"]
-    compared = ["claim", "cell", "against", "ours", "theirs", "ratio [95 %]", "difference [95 %]", "in favour"]
+    compared = ["claim", "cell", "against", "ours", "theirs", "ratio [95 %]", "difference [95 %]"]
+    compared += [*FLOORS.values(), "solvable", "in favour"]
     return [
         Table("claims", "Each claim and its verdict, failures first.", columns, rows),
         Text(explained),

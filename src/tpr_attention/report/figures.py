@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 from tpr_attention.experiments.layout import Panel, Study
 from tpr_attention.report import lines as content
@@ -92,7 +92,7 @@ def save(study: Study, results: Results, folder: Path) -> list[Path]:
 
 
 def draw(study: Study, results: Results) -> Figure:
-    """The figure of a study: loss against training steps, a panel for each task and test."""
+    """The figure of a study: loss against training steps or sizes, a panel for each task and test."""
     rows, columns, looks = content.rows(study), content.columns(study), content.looks(study)
     notes, band = content.notes(study, results), content.one_band(study)
     entries = _entries(study, results, looks)
@@ -110,7 +110,7 @@ def draw(study: Study, results: Results) -> Figure:
             if row == 0:
                 axes.set_title(literal("\n".join(content.column_title(study, panel))))
             if row == len(rows) - 1:
-                axes.set_xlabel("training steps")
+                axes.set_xlabel(literal(panel.axis))
             if column == 0:
                 axes.set_ylabel("loss")
                 _write_row_title(figure, panel, sheet, sum(axes.get_position().intervaly) / 2)
@@ -139,10 +139,14 @@ def _draw_panel(
     axes.set_ylim(*limits)
     axes.yaxis.set_major_locator(LogLocator(numticks=6))
     axes.grid(axis="y")
-    last = content.last_step(panel)
-    axes.set_xlim(-0.02 * last, 1.02 * last)
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if panel.sizes:
+        axes.set_xscale("log")
+        axes.set_xticks(panel.sizes, [f"{size:g}" for size in panel.sizes], minor=False)
+        axes.xaxis.set_minor_locator(NullLocator())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2.5, 5, 10]))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlim(*content.ends(panel))
     found = content.lines(panel, results)
     for order, line in enumerate(reversed(found), 1):
         colour = looks[line.label].colour
@@ -155,13 +159,14 @@ def _draw_panel(
     for label, height in content.floors(panel, results).items():
         if height >= content.BOTTOM:
             axes.axhline(height, zorder=3 + len(found), **_pen(looks[label]))
-    if unseen := content.unseen(panel, results):
+    if marks := content.marks(panel, results):
         axes.annotate(
-            literal(f"{' and '.join(unseen)}: 0"),
+            literal("\n".join(marks)),
             (0.99, 0.99),
             xycoords="axes fraction",
             ha="right",
             va="top",
+            multialignment="right",
             size=8,
             color=MUTED,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},

@@ -61,7 +61,7 @@ def _traces(panel: Panel, results: Results, looks: dict[str, Style]) -> list[Jso
     """Bands below, then lines, then floors."""
     found = content.lines(panel, results)
     bands = [_band(line, line.edges, looks[line.label]) for line in found if line.edges]
-    steps = [0.0, float(content.last_step(panel))]
+    steps = list(content.ends(panel))
     floors = content.floors(panel, results)
     return [
         *bands,
@@ -89,7 +89,8 @@ def _band(line: content.Line, edges: tuple[np.ndarray, np.ndarray], look: Style)
 
 
 def _mean(line: content.Line, look: Style, panel: Panel) -> Json:
-    said = "<b>%{fullData.name}</b><br>step %{x:,d}<br>mean %{customdata[0]:.4g}"
+    where = f"{escape(panel.axis, quote=False)}: %{{x}}" if panel.sizes else "step %{x:,d}"
+    said = f"<b>%{{fullData.name}}</b><br>{where}<br>mean %{{customdata[0]:.4g}}"
     exact = [_brief(line.mean)]
     if line.edges:
         exact.append(_brief(line.edges[1] - line.mean))
@@ -144,10 +145,8 @@ def _axes(study: Study, place: int, limits: dict[str, tuple[float, float]]) -> d
     steps: Json = {
         "domain": _span(column, len(columns), COLUMN_GAP),
         "anchor": _axis("y", place),
-        "range": [-0.02 * content.last_step(panel), 1.02 * content.last_step(panel)],
         "showticklabels": row == len(rows) - 1,
-        "nticks": 4,
-        "tickformat": "~s",
+        **_across(panel),
     }
     loss: Json = {
         "domain": _span(len(rows) - 1 - row, len(rows), ROW_GAP / (len(rows) * PANEL + (len(rows) - 1) * ROW_GAP)),
@@ -163,13 +162,22 @@ def _axes(study: Study, place: int, limits: dict[str, tuple[float, float]]) -> d
     if place != first:
         loss["matches"] = _axis("y", first)
     if row == len(rows) - 1:
-        steps["title"] = {"text": "training steps", "standoff": 6}
+        steps["title"] = {"text": escape(panel.axis, quote=False), "standoff": 6}
     if column == 0:
         parts = [f"<b>{escape(part, quote=False)}</b>" for part in content.row_title(panel)]
         between = "<br>" if len(parts) == 1 else ", "  # three lines would run into each other
         loss["title"] = {"text": f"{'<br>'.join(parts)}{between}loss", "standoff": 4}
     look = {"gridcolor": GRID, "linecolor": "rgba(128,128,128,0.6)", "showline": True, "zeroline": False}
     return {_key("x", place): {**steps, **look, "showgrid": False}, _key("y", place): {**loss, **look}}
+
+
+def _across(panel: Panel) -> Json:
+    """The scale of the horizontal axis: steps, or sizes on a logarithmic one."""
+    ends = content.ends(panel)
+    if not panel.sizes:
+        return {"range": list(ends), "nticks": 4, "tickformat": "~s"}
+    names = [f"{size:g}" for size in panel.sizes]
+    return {"type": "log", "range": [log10(end) for end in ends], "tickvals": list(panel.sizes), "ticktext": names}
 
 
 def _axis(letter: str, place: int) -> str:
@@ -199,9 +207,9 @@ def _annotations(study: Study, results: Results) -> Iterable[Json]:
         x, y = f"{_axis('x', place)} domain", f"{_axis('y', place)} domain"
         if not content.lines(panel, results):
             yield _words(content.NOT_RUN, x, y, 0.5, 0.5, font={"color": MUTED})
-        if unseen := "<br>".join(f"{escape(words, quote=False)}: 0" for words in content.unseen(panel, results)):
+        if marks := "<br>".join(escape(words, quote=False) for words in content.marks(panel, results)):
             yield _words(
-                unseen, x, y, 1.0, 1.0, xanchor="right", yanchor="top", align="right", font={"size": 11, "color": MUTED}
+                marks, x, y, 1.0, 1.0, xanchor="right", yanchor="top", align="right", font={"size": 11, "color": MUTED}
             )
 
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from tpr_attention.experiments.layout import Band, Panel, Study
+from tpr_attention.experiments.contestants import KNOWABLE
+from tpr_attention.experiments.layout import Band, Curve, Panel, Study
 from tpr_attention.experiments.points import ROUNDING as BOTTOM
-from tpr_attention.report.results import Results
+from tpr_attention.report.results import Course, Results
 from tpr_attention.report.statistics import band
 from tpr_attention.report.style import Style, styles
 
@@ -22,16 +23,16 @@ __all__ = [
     "band_words",
     "column_title",
     "columns",
+    "ends",
     "floors",
-    "last_step",
     "limits",
     "lines",
     "looks",
+    "marks",
     "notes",
     "one_band",
     "row_title",
     "rows",
-    "unseen",
 ]
 
 
@@ -81,10 +82,10 @@ def looks(study: Study) -> dict[str, Style]:
 
 
 def lines(panel: Panel, results: Results) -> list[Line]:
-    """The contestants of a panel that are stored."""
+    """The contestants of a panel that are stored; where losses are drawn against sizes, the floors, too."""
     found = []
-    for curve in panel.curves:
-        course = results.course(curve, panel.condition)
+    for curve in (*panel.curves, *panel.floors) if panel.sizes else panel.curves:
+        course = _against_sizes(panel, curve, results) if panel.sizes else results.course(curve, panel.condition)
         if course is not None:
             steps, losses = course.steps.astype(float), course.losses
             mean, *edges = band(losses, panel.band) or (losses.mean(0),)
@@ -93,17 +94,26 @@ def lines(panel: Panel, results: Results) -> list[Line]:
     return found
 
 
+def _against_sizes(panel: Panel, curve: Curve, results: Results) -> Course | None:
+    """The final losses of a line, for the seeds that are stored and have not diverged at any size."""
+    losses = results.final(curve, panel.condition).reshape(len(panel.sizes), -1).T
+    losses = losses[np.isfinite(losses).all(1)]
+    return Course(np.array(panel.sizes, dtype=float), losses) if len(losses) else None
+
+
 def floors(panel: Panel, results: Results) -> dict[str, float]:
-    """Label to mean final loss over the seeds, of the floors of a panel that are stored."""
-    finals = {curve.label: results.final(curve, panel.condition) for curve in panel.floors}
+    """Label to mean final loss over the seeds, of the floors of a panel that are stored and of one height."""
+    finals = {curve.label: results.final(curve, panel.condition) for curve in panel.floors if not panel.sizes}
     stored = {label: losses[np.isfinite(losses)] for label, losses in finals.items()}
     return {label: float(losses.mean()) for label, losses in stored.items() if losses.size}
 
 
-def unseen(panel: Panel, results: Results) -> list[str]:
-    """The words of the floors of a panel that are too low for its axis."""
-    low = [label for label, height in floors(panel, results).items() if height < BOTTOM]
-    return [look.words for look in styles(low).values()]
+def marks(panel: Panel, results: Results) -> list[str]:
+    """What is written into a panel: floors that are too low for its axis, and whether anybody can solve it."""
+    found = floors(panel, results)
+    low = styles(label for label, height in found.items() if height < BOTTOM)
+    said = [f"{' and '.join(look.words for look in low.values())}: 0"] if low else []
+    return said + ([f"{'' if found[KNOWABLE] < BOTTOM else 'not '}solvable"] if KNOWABLE in found else [])
 
 
 def limits(panels: Iterable[Panel], results: Results) -> tuple[float, float]:
@@ -123,9 +133,13 @@ def limits(panels: Iterable[Panel], results: Results) -> tuple[float, float]:
     return BOTTOM if leaves else max(BOTTOM, low / margin), high * margin
 
 
-def last_step(panel: Panel) -> int:
-    """Where the axis of steps ends."""
-    return max(spec.steps for curve in panel.curves for spec in curve.specs)
+def ends(panel: Panel) -> tuple[float, float]:
+    """Where the horizontal axis begins and ends; one of sizes is logarithmic."""
+    if panel.sizes:
+        margin = (panel.sizes[-1] / panel.sizes[0]) ** 0.04
+        return panel.sizes[0] / margin, panel.sizes[-1] * margin
+    last = max(spec.steps for curve in panel.curves for spec in curve.specs)
+    return -0.02 * last, 1.02 * last
 
 
 def band_words(band: Band) -> str:

@@ -6,6 +6,7 @@ from itertools import cycle
 from math import floor, isnan, log10
 from typing import NamedTuple
 
+from tpr_attention.experiments.beyond import NEW
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS
 from tpr_attention.report.document import Table
 
@@ -34,6 +35,8 @@ _LOOKS: dict[str, tuple[str, tuple[float, ...], str, float]] = {
     "tpr": ("#d1242f", (), "o", 1.8),
     "classical": ("#b07800", (5, 2), "s", 1.8),
     "resnet": ("#2563c9", (6, 2, 1, 2), "^", 1.8),
+    "tpr-second": ("#168a5b", (3, 1.5), "D", 1.8),
+    "tpr-stack": ("#7c3aed", (8, 1.5), "P", 1.8),
     "linear-floor": ("#1f2328", (1, 1.6), "", 1.2),
     "oracle": ("#1f2328", (10, 3), "", 1.2),
 }
@@ -60,7 +63,7 @@ def styles(labels: Iterable[str]) -> dict[str, Style]:
     >>> styles(["tpr", "mine"])["tpr"].words
     'TPR-Attention'
     """
-    spare, words = cycle(_OTHERS), {**CONTESTANTS, **FLOORS}
+    spare, words = cycle(_OTHERS), {**CONTESTANTS, **NEW, **FLOORS}
     return {
         label: Style(words.get(label, label), *(_LOOKS[label] if label in _LOOKS else next(spare)))
         for label in dict.fromkeys(labels)
