@@ -1,11 +1,11 @@
-# make setup | test | test-ray | reproduce | docs | benchmark | benchmark-training | benchmark-store | clean
+# make setup | test | test-ray | reproduce | docs | benchmark | benchmark-training | benchmark-store | benchmark-scaling | clean
 # Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup lint test test-ray reproduce docs benchmark benchmark-training benchmark-store clean
+.PHONY: setup lint test test-ray reproduce docs benchmark benchmark-training benchmark-store benchmark-scaling clean
 
 setup: .venv/.installed
 
@@ -44,10 +44,10 @@ test-ray: .venv/.installed-ray
 reproduce: setup
 	$(BIN)/tpr-attention reproduce
 
-# The same with every reading of the paper and the search for learning rates, shown in the documentation.
+# The same with every reading of the paper, the search for learning rates, and what goes past the paper: an hour or two.
 docs/reproduction.md: setup
 	$(BIN)/tpr-attention reproduce
-	$(BIN)/tpr-attention reproduce --studies readings search
+	$(BIN)/tpr-attention reproduce --studies readings search beyond depth scaling
 	mkdir -p docs/figures && cp report/figures/*.png docs/figures/
 	cp report/report.md $@
 
@@ -64,6 +64,9 @@ benchmark-training: setup
 
 benchmark-store: setup
 	$(BIN)/python benchmarks/store.py
+
+benchmark-scaling: setup
+	$(BIN)/python benchmarks/scaling.py
 
 clean:
 	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -112,7 +112,7 @@ def test_same_seed_same_weights(name, task):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_model_can_overfit_eight_pairs(name, task):
     """Of one action: the smallest could not learn more by heart. A gate stays between its inputs, and heads that are
-    one number wide find it hard to tell ten tokens apart."""
+    one number wide find it hard to tell ten tokens apart; two layers of softmax attention are slower than one."""
     model = made(name, task)
     batch = task.draw("train", 400, stream(0, "eight"), torch.float64)
     chosen = batch.action[:, 0].bool().nonzero().flatten()[:8]
@@ -125,7 +125,7 @@ def test_a_model_can_overfit_eight_pairs(name, task):
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
-    left = {"interpolate": 0.3, "classical-roles-matched": 0.02}.get(name, 1e-3)
+    left = {"interpolate": 0.3, "classical-roles-matched": 0.02, "classical-deep": 3e-3}.get(name, 1e-3)
     assert losses[-1] < left * losses[0]
 
 

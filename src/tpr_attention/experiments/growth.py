@@ -7,7 +7,7 @@ from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR, f
 from tpr_attention.experiments.layout import INTERACTIONS, TESTS, Band, Panel, Setup, Study, over_sizes
 from tpr_attention.experiments.spec import RunSpec
 
-__all__ = ["GROWTH", "LAYERS", "SIZES"]
+__all__ = ["GROWN", "GROWTH", "LAYERS", "SIZES", "SMALL"]
 
 RATE, BAND = 0.01, Band(1, "SE")
 LAYERS = (1, 2, 3, 4)
