@@ -2,8 +2,8 @@
 
     python benchmarks/scaling.py [--threads 1] [--out benchmarks/results]
 
-The three models of the study `scaling` take turns on the smallest and on every larger world, in one process. Steps are not
-compiled. Writes a table of ratios.
+The three models of the study `scaling` take turns on the smallest and on every larger world, in one process. Steps are
+not compiled. Writes a table of ratios.
 """
 
 import argparse
@@ -51,8 +51,8 @@ def main() -> None:
     page = write_table(
         options.out / f"scaling-threads{options.threads}.md",
         "Larger worlds",
-        f"batches of {SMALL.batch} pairs. Times as long as a step in the smallest world (5 factors, fillers of 3 numbers), and "
-        "times as many parameters.",
+        f"batches of {SMALL.batch} pairs. Times as long as a step in the smallest world (5 factors, fillers of 3 "
+        "numbers), and times as many parameters.",
         ["what grows", "size", *(f"{label}: {word}" for label in GROWN for word in ("time", "parameters"))],
         rows,
     )

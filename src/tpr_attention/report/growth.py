@@ -97,7 +97,7 @@ def scaling(results: Results, setup: Setup) -> Section | None:
                 "The paper has five factors with fillers of three numbers and no noise. These worlds are of the same "
                 "kind, without interaction: every factor has four classes with random fillers of unit length, and one "
                 "combination of the first two is held out. Noise is on the inputs only, so that a copy is wrong by its "
-                "variance; targets are clean. How time grows is measured apart, in `benchmarks/results/scaling-threads1.md`."
+                "variance; targets are clean. How time grows is measured apart, by `benchmarks/scaling.py`."
             ),
             *(Figure(study, study.caption) for study in studies),
             Table(
