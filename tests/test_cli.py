@@ -218,6 +218,14 @@ def test_floors_of_the_tasks_asked_for(capsys):
     assert rows[2][3:] != rows[3][3:]  # another seed, another tensor
 
 
+def test_floors_of_worlds_of_random_factors(capsys):
+    assert main(["floors", "factors=[3,4]", "noise=0.1"]) == 0
+    said = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines() if "0.1 " in line]
+    assert [row[:2] for row in rows] == [["3", "0.1"], ["4", "0.1"]]
+    assert all(0 < float(row[2]) < 0.1**2 and row[-1] == "-" for row in rows)  # better than to copy the noise
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpr_attention.experiments.spec import RunSpec, SpecError
+from tpr_attention.experiments.spec import ADDED, RunSpec, SpecError
 
 
 @given(
@@ -33,7 +33,7 @@ def test_json_and_back(values):
     assert again == spec
     assert hash(again) == hash(spec)
     assert again.digest == spec.digest
-    assert set(json.loads(spec.to_json())) == {key.name for key in fields(RunSpec)}
+    assert set(json.loads(spec.to_json())) == {key.name for key in fields(RunSpec)} - set(ADDED)
 
 
 def test_every_field_is_in_the_digest():
@@ -58,6 +58,9 @@ def test_every_field_is_in_the_digest():
         "eval_pairs": 1,
         "learning_rate": 1.0,
         "loss_roles": "factors",
+        "factors": 5,
+        "filler_dim": 3,
+        "noise": 0.1,
     }
     digests = {replace(RunSpec(), **{key.name: other[key.name]}).digest for key in fields(RunSpec)}
     assert len(digests | {RunSpec().digest}) == len(fields(RunSpec)) + 1
@@ -123,3 +126,13 @@ def test_json_that_is_no_object_is_refused():
 def test_a_spec_needs_no_torch():
     code = "import sys, tpr_attention.experiments.spec; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_fields_that_came_later_leave_the_names_of_runs_alone():
+    assert RunSpec().digest == "da82e3491f02"
+    for name, value in {"factors": 5, "filler_dim": 3, "noise": 0.1}.items():
+        spec = replace(RunSpec(), **{name: value})
+        assert json.loads(spec.to_json())[name] == value
+        assert RunSpec.from_json(spec.to_json()) == spec
+        with pytest.raises(SpecError, match=f"{name}: expected at least"):
+            RunSpec.of({name: -1})

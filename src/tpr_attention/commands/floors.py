@@ -6,8 +6,8 @@ from rich.console import Console
 
 from tpr_attention.commands.keys import of_line
 from tpr_attention.console import table
-from tpr_attention.data import INTERACTIONS, SPLITS, Floors, dsprites_composition, floors
-from tpr_attention.experiments.prepare import TASK_FIELDS
+from tpr_attention.data import INTERACTIONS, SPLITS, Floors, floors
+from tpr_attention.experiments.prepare import TASK_KEYS, WORLD_KEYS, task_of
 from tpr_attention.experiments.spec import RunSpec, SpecError
 from tpr_attention.experiments.sweep import sweep
 from tpr_attention.report.style import number
@@ -21,26 +21,27 @@ TESTS = {"ood_reference": "test 1", "ood_transform": "test 2", "ood_composition"
 def command(changes: Sequence[str], console: Console) -> int:
     """Show both floors of each task, in training and in each test, and which tests cannot be solved."""
     asked = of_line(changes)
-    specs = sweep(CELLS, asked)
+    cells = {} if {*asked} & {*WORLD_KEYS} else CELLS
+    specs = sweep(cells, asked)
     for key in asked:
-        if key not in TASK_FIELDS:
-            raise SpecError(f"{key}: floors depend on the task alone; expected one of {', '.join(TASK_FIELDS)}")
-    keys = list(dict.fromkeys([*CELLS, *asked]))
+        if key not in TASK_KEYS:
+            raise SpecError(f"{key}: floors depend on the task alone; expected one of {', '.join(TASK_KEYS)}")
+    keys = list(dict.fromkeys([*cells, *asked]))
     shown = {"train": "training", **TESTS}
     columns = [*keys, *(f"{words}: {kind}" for words in shown.values() for kind in Floors._fields), "not solvable"]
     rows = []
     for spec in specs:
         found = _floors(spec)
-        cells = [number(loss) for name in shown for loss in found[name]]
+        losses = [number(loss) for name in shown for loss in found[name]]
         missing = [words for name, words in TESTS.items() if not found[name].solvable]
-        rows.append([*(_word(getattr(spec, key)) for key in keys), *cells, ", ".join(missing) or "-"])
+        rows.append([*(_word(getattr(spec, key)) for key in keys), *losses, ", ".join(missing) or "-"])
     table("floors", columns, rows, console)
     return 0
 
 
 def _floors(spec: RunSpec) -> dict[str, Floors]:
     try:
-        return floors(dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS}))
+        return floors(task_of(spec))
     except (ValueError, TypeError) as error:
         raise SpecError(str(error)) from error
 

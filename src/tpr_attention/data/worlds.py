@@ -31,8 +31,9 @@ def random_composition(num_factors: int, filler_dim: int, *, noise: float = 0.0,
     torch.Size([16, 40, 8])
     """
     expect_positive(num_factors=num_factors, filler_dim=filler_dim)
-    if num_factors < 2:
-        raise ValueError(f"num_factors: expected at least 2, got {num_factors}")
+    for name, size in {"num_factors": num_factors, "filler_dim": filler_dim}.items():
+        if size < 2:
+            raise ValueError(f"{name}: expected at least 2, got {size}")
     names = [f"factor_{k + 1}" for k in range(num_factors)]
     grid = Grid(tuple(Column(name, tuple(range(CLASSES))) for name in names), {name: (name,) for name in names})
     generator = stream(seed, "fillers")

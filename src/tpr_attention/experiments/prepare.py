@@ -12,7 +12,7 @@ from tpr_attention.experiments.footprint import expect_memory
 from tpr_attention.experiments.spec import RunSpec, SpecError, check_option
 from tpr_attention.models import MODELS, ContractError, build, check_contract, option_types, parameter_count
 
-__all__ = ["Prepared", "check", "eval_steps", "prepare"]
+__all__ = ["TASK_KEYS", "WORLD_KEYS", "Prepared", "check", "eval_steps", "prepare", "task_of"]
 
 TASK_FIELDS = (
     "split",
@@ -29,6 +29,10 @@ TASK_FIELDS = (
     "seed",
 )
 OF_DSPRITES = TASK_FIELDS[:-2]
+WORLD_KEYS = ("factors", "filler_dim")
+TASK_KEYS = (*TASK_FIELDS, *WORLD_KEYS)
+"""The fields of a spec that decide the task."""
+
 WORLD = 5, 3  # factors and fillers, as the paper's
 
 
@@ -81,7 +85,7 @@ def eval_steps(steps: int) -> list[int]:
 
 def _begin(spec: RunSpec, dtype: torch.dtype = torch.float32) -> tuple[Composition, nn.Module]:
     """The task and the untrained model."""
-    task = _task(spec)
+    task = task_of(spec)
     if set(task.pairing.actions("train")) != set(task.grid.actions):
         raise SpecError(f"split: {spec.split!r} leaves some action without pairs in training")
     if spec.batch < task.num_actions:
@@ -97,7 +101,7 @@ def _begin(spec: RunSpec, dtype: torch.dtype = torch.float32) -> tuple[Compositi
     return task, model.to(dtype)
 
 
-def _task(spec: RunSpec) -> Composition:
+def task_of(spec: RunSpec) -> Composition:
     """The paper's world, or one of random fillers if a number of factors or fillers is given."""
     if spec.factors is None and spec.filler_dim is None:
         return dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})

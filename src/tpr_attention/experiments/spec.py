@@ -15,7 +15,7 @@ __all__ = ["RunSpec", "SpecError", "check_option"]
 
 Option = bool | int | float | str | None
 
-LEAST = {"steps": 1, "batch": 1, "train_pairs": 1, "eval_pairs": 1, "factors": 2, "filler_dim": 1, "noise": 0}
+LEAST = {"steps": 1, "batch": 1, "train_pairs": 1, "eval_pairs": 1, "factors": 2, "filler_dim": 2, "noise": 0}
 ADDED = ("factors", "filler_dim", "noise")  # after the first runs were stored
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
