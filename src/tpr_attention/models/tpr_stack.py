@@ -28,12 +28,7 @@ class StackedTPR(CopyAndUpdate):
                 nn.init.normal_(heads.role_map, std=num_roles**-0.5)
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
-        update, state = torch.zeros_like(reference), reference
-        for block in self.stack.blocks:
-            told = block.read(torch.stack([state, transform], -3), action)
-            update = update + block.write(told, action)
-            state = state + block.write(told, action, learn_roles=False)
-        return update
+        return self.stack.update(torch.stack([reference, transform], -3), action)
 
     def update_by_action(self, reference: ByAction, transform: ByAction) -> ByAction:
         """What is read and written under an action is one matrix each, for all heads of a kind."""

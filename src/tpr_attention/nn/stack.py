@@ -70,12 +70,16 @@ class TPRStack(nn.Module):
 
     def forward(self, objects: Objects, action: Float[Tensor, "*batch a"]) -> Objects:
         """The objects, the first of them changed as the action asks."""
-        answer = objects
+        return _changed(objects, self.update(objects, action))
+
+    def update(self, objects: Objects, action: Float[Tensor, "*batch a"]) -> Update:
+        """What all blocks together add to the first object."""
+        update = torch.zeros_like(objects[..., 0, :, :])
         for block in self.blocks:
             found = block.read(objects, action)
-            answer = _changed(answer, block.write(found, action))
+            update = update + block.write(found, action)
             objects = _changed(objects, block.write(found, action, learn_roles=False))
-        return answer
+        return update
 
 
 def _changed(objects: Objects, update: Update) -> Objects:
