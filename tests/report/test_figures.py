@@ -91,7 +91,7 @@ def test_one_seed_has_no_band(run):
     figure = draw(study, run(study))
     assert [len(axes.collections) for axes in figure.axes] == [0, 0]
     assert "band" not in " ".join(text.get_text() for text in figure.legends[0].get_texts())
-    assert "Lines: one seed, no band." in texts(figure)
+    assert any(text.startswith("Lines: one seed, no band.") for text in texts(figure))
 
 
 def test_equal_seeds_have_a_band_of_no_width(run):
@@ -137,7 +137,7 @@ def test_losses_near_zero_leave_the_axis_and_floors_there_are_told(run):
     drawn = {LABELS[line.get_label()]: line.get_ydata() for line in axes.lines}
     assert set(drawn) == {"tpr", "classical", "resnet", "linear-floor"}
     assert (np.asarray(drawn["tpr"]) > 0).all()
-    assert [text.get_text() for text in axes.texts] == ["best guess: 0\nsolvable"]
+    assert [text.get_text() for text in axes.texts] == ["solvable"]
     assert any("Losses below 1e-10 are left out of sight" in text for text in texts(figure))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR, floor
-from tpr_attention.experiments.layout import INTERACTIONS, TESTS, Band, Panel, Setup, Study, over_sizes
+from tpr_attention.experiments.layout import INTERACTIONS, TESTS, Band, Panel, Setup, Study, over_seeds, over_sizes
 from tpr_attention.experiments.spec import RunSpec
 
 __all__ = ["GROWN", "GROWTH", "LAYERS", "SIZES", "SMALL"]
@@ -41,9 +41,7 @@ def _depth(setup: Setup) -> Study:
             curves = tuple(
                 over_sizes(label, (_deep(label, interaction, n) for n in LAYERS), setup) for label in CONTESTANTS
             )
-            floors = tuple(
-                over_sizes(label, [floor(label, "square_red", interaction)] * len(LAYERS), setup) for label in FLOORS
-            )
+            floors = tuple(over_seeds(label, floor(label, "square_red", interaction), setup) for label in FLOORS)
             row = INTERACTIONS[interaction] if interaction else "no interaction"
             for condition, test in TESTS.items():
                 yield Panel(
@@ -66,19 +64,17 @@ def _scaling(field: str) -> Callable[[Setup], Study]:
         setup = replace(setup, steps=min(setup.steps, MOST_STEPS))
         models = {label: replace(SMALL, model=label, options=options) for label, options in GROWN.items()}
         models |= {LINEAR: replace(SMALL, model=LINEAR)} if field == "noise" else {}
-        lines = {
-            label: over_sizes(label, (replace(spec, **{field: size}) for size in sizes), setup)  # type: ignore[arg-type]
+        curves = tuple(
+            over_sizes(label, (replace(spec, **{field: size}) for size in sizes), setup)  # type: ignore[arg-type]
             for label, spec in models.items()
-        }
-        curves = tuple(curve for label, curve in lines.items() if label in GROWN)
-        floors = tuple(curve for label, curve in lines.items() if label not in GROWN)
+        )
         return Study(
             f"scaling-{field}",
             f"How losses grow with the {words}",
             f"Final loss against the {words}, in worlds of random factors: 5 factors with fillers of 3 numbers, unless "
             f"the axis says otherwise; {setup.steps:,} steps, learning rate {RATE:g} for all.",
             tuple(
-                Panel("random factors", test, "random", None, None, condition, BAND, curves, floors, sizes, words)
+                Panel("random factors", test, "random", None, None, condition, BAND, curves, (), sizes, words)
                 for condition, test in TESTS.items()
             ),
         )

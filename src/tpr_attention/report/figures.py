@@ -159,14 +159,13 @@ def _draw_panel(
     for label, height in content.floors(panel, results).items():
         if height >= content.BOTTOM:
             axes.axhline(height, zorder=3 + len(found), **_pen(looks[label]))
-    if marks := content.marks(panel, results):
+    if mark := content.mark(panel, results):
         axes.annotate(
-            literal("\n".join(marks)),
+            mark,
             (0.99, 0.99),
             xycoords="axes fraction",
             ha="right",
             va="top",
-            multialignment="right",
             size=8,
             color=MUTED,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},

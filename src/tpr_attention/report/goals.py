@@ -89,7 +89,7 @@ def section(results: Results, setup: Setup) -> Section | None:
     )
     figures = [make(setup) for make in BEYOND.values()]
     return Section(
-        "Past the paper: interacting factors solved",
+        "Past the paper: interacting factors",
         [
             Text(goals_verdict(found)),
             Text(words),

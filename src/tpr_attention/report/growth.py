@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tpr_attention.experiments.contestants import CONTESTANTS, LINEAR
+from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR
 from tpr_attention.experiments.growth import GROWTH
 from tpr_attention.experiments.layout import TESTS, Curve, Panel, Setup, Study
 from tpr_attention.experiments.points import ROUNDING
 from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.report.cells import averaged, interval
+from tpr_attention.report.cells import averaged, floor_cells, interval
 from tpr_attention.report.document import Figure, Section, Table, Text
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import Losses, mean, nearest, ratio
@@ -31,11 +31,13 @@ def depth(results: Results, setup: Setup) -> Section | None:
         kept.append((panel, layers, (found.value if found.low is None else found.low) > 1))
         means = [averaged(one) for one in losses.values()]
         cell = [panel.interaction or "none", TESTS[panel.condition], f"{layers:g}"]
-        rows.append([*cell, *means, better, interval(found), *_parameters(results, panel, place)])
+        sizes = _parameters(results, panel, place)
+        rows.append([*cell, *means, better, interval(found), *floor_cells(results, panel), *sizes])
     if not rows:
         return None
     labels = list(CONTESTANTS)
     columns = ["interaction", "test", "layers", *labels, "better baseline", "its loss / tpr's [95 %]"]
+    columns += [*FLOORS.values(), "solvable"]
     columns += [f"{label}: parameters" for label in labels]
     return Section(
         "Several layers: does the advantage persist?",
@@ -75,8 +77,7 @@ def scaling(results: Results, setup: Setup) -> Section | None:
     for study in studies:
         ends: dict[str, list[float]] = {}
         for panel, place, size in _points(study, results):
-            lines = (*panel.curves, *panel.floors)
-            losses = {curve.label: _at(results, panel, curve, place) for curve in lines}
+            losses = {curve.label: _at(results, panel, curve, place) for curve in panel.curves}
             starts = [_at(results, panel, curve, place, first=True) for curve in panel.curves[:1]]
             for label in CONTESTANTS:
                 ends.setdefault(label, []).append(mean(losses[label]))
@@ -97,7 +98,8 @@ def scaling(results: Results, setup: Setup) -> Section | None:
                 "The paper has five factors with fillers of three numbers and no noise. These worlds are of the same "
                 "kind, without interaction: every factor has four classes with random fillers of unit length, and one "
                 "combination of the first two is held out. Noise is on the inputs only, so that a copy is wrong by its "
-                "variance; targets are clean. How time grows is measured apart, by `benchmarks/scaling.py`."
+                "variance; targets are clean. Without noise both floors are zero at every size. How time "
+                "grows is measured apart, by `benchmarks/scaling.py`."
             ),
             *(Figure(study, study.caption) for study in studies),
             Table(
@@ -131,8 +133,7 @@ def _points(study: Study, results: Results) -> Iterator[tuple[Panel, int, float]
         panels = [panel for panel in study.panels if panel.row == row]
         for place, size in enumerate(panels[0].sizes):
             for panel in panels:
-                lines = (*panel.curves, *panel.floors)
-                if results.complete([Curve("", _specs(panel, curve, place)) for curve in lines]):
+                if results.complete([Curve("", _specs(panel, curve, place)) for curve in panel.curves]):
                     yield panel, place, float(size)
 
 
@@ -152,5 +153,5 @@ def _at(results: Results, panel: Panel, curve: Curve, place: int, *, first: bool
 
 
 def _parameters(results: Results, panel: Panel, place: int) -> list[str]:
-    runs = (_specs(panel, curve, place)[0].digest for curve in panel.curves)
+    runs = (_specs(panel, curve, place)[0].digest for curve in panel.curves if curve.label in CONTESTANTS)
     return [str(results.store.provenance(run).get("parameters")) for run in runs]

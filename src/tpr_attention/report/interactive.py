@@ -207,9 +207,9 @@ def _annotations(study: Study, results: Results) -> Iterable[Json]:
         x, y = f"{_axis('x', place)} domain", f"{_axis('y', place)} domain"
         if not content.lines(panel, results):
             yield _words(content.NOT_RUN, x, y, 0.5, 0.5, font={"color": MUTED})
-        if marks := "<br>".join(escape(words, quote=False) for words in content.marks(panel, results)):
+        if mark := content.mark(panel, results):
             yield _words(
-                marks, x, y, 1.0, 1.0, xanchor="right", yanchor="top", align="right", font={"size": 11, "color": MUTED}
+                mark, x, y, 1.0, 1.0, xanchor="right", yanchor="top", align="right", font={"size": 11, "color": MUTED}
             )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from tpr_attention.experiments.contestants import KNOWABLE
+from tpr_attention.experiments.contestants import KNOWABLE, LINEAR
 from tpr_attention.experiments.layout import Band, Curve, Panel, Study
 from tpr_attention.experiments.points import ROUNDING as BOTTOM
 from tpr_attention.report.results import Course, Results
@@ -28,7 +28,7 @@ __all__ = [
     "limits",
     "lines",
     "looks",
-    "marks",
+    "mark",
     "notes",
     "one_band",
     "row_title",
@@ -82,9 +82,9 @@ def looks(study: Study) -> dict[str, Style]:
 
 
 def lines(panel: Panel, results: Results) -> list[Line]:
-    """The contestants of a panel that are stored; where losses are drawn against sizes, the floors, too."""
+    """The contestants of a panel that are stored."""
     found = []
-    for curve in (*panel.curves, *panel.floors) if panel.sizes else panel.curves:
+    for curve in panel.curves:
         course = _against_sizes(panel, curve, results) if panel.sizes else results.course(curve, panel.condition)
         if course is not None:
             steps, losses = course.steps.astype(float), course.losses
@@ -102,18 +102,20 @@ def _against_sizes(panel: Panel, curve: Curve, results: Results) -> Course | Non
 
 
 def floors(panel: Panel, results: Results) -> dict[str, float]:
-    """Label to mean final loss over the seeds, of the floors of a panel that are stored and of one height."""
-    finals = {curve.label: results.final(curve, panel.condition) for curve in panel.floors if not panel.sizes}
+    """Label to mean final loss over the seeds, of the floors of a panel that are stored."""
+    finals = {curve.label: results.final(curve, panel.condition) for curve in panel.floors}
     stored = {label: losses[np.isfinite(losses)] for label, losses in finals.items()}
     return {label: float(losses.mean()) for label, losses in stored.items() if losses.size}
 
 
-def marks(panel: Panel, results: Results) -> list[str]:
-    """What is written into a panel: floors that are too low for its axis, and whether anybody can solve it."""
+def mark(panel: Panel, results: Results) -> str:
+    """What is written into a panel: whether anybody can solve it, and a linear map; nothing before that is known."""
     found = floors(panel, results)
-    low = styles(label for label, height in found.items() if height < BOTTOM)
-    said = [f"{' and '.join(look.words for look in low.values())}: 0"] if low else []
-    return said + ([f"{'' if found[KNOWABLE] < BOTTOM else 'not '}solvable"] if KNOWABLE in found else [])
+    if KNOWABLE not in found:
+        return ""
+    if found[KNOWABLE] >= BOTTOM:
+        return "not solvable"
+    return "solvable, also linearly" if found.get(LINEAR, BOTTOM) < BOTTOM else "solvable"
 
 
 def limits(panels: Iterable[Panel], results: Results) -> tuple[float, float]:
@@ -171,8 +173,15 @@ def notes(study: Study, results: Results) -> list[str]:
         said.append(f"Left out: {len(diverged)} runs that diverged.")
     if gaps := [curve.label for curve, _ in curves if not results.stored(curve)]:
         said.append(f"Not run everywhere yet: {', '.join(look.words for look in styles(gaps).values())}.")
+    if any(mark(panel, results) for panel in study.panels):
+        said.append(f"Solvable: the best guess has no loss{_linearly(study, results)}.")
     if any((line.mean < BOTTOM).any() for line in found):
         said.append(f"Losses below {BOTTOM:.0e} are left out of sight.")
     if any(line.edges and (line.edges[0] == line.mean / CUT).any() for line in found):
         said.append(f"Bands are cut at a {CUT:.0f}th of the mean.")
     return said
+
+
+def _linearly(study: Study, results: Results) -> str:
+    marks = [mark(panel, results) for panel in study.panels]
+    return "; also linearly: nor has the best linear fit" if any("also" in one for one in marks) else ""
