@@ -145,3 +145,10 @@ def test_the_smallest_sizes_give_finite_losses(sizes, model):
     points = [event for event in train([RunSpec(model=model, steps=3, **sizes)]) if isinstance(event, Point)]
     assert {point.condition for point in points} >= {"in_distribution", "ood_composition"}
     assert torch.tensor([point.losses for point in points]).isfinite().all()
+
+
+@pytest.mark.parametrize("model", ["tpr-stack", "classical"])
+def test_large_worlds_are_looked_at_closely(model, monkeypatch):
+    monkeypatch.setattr("tpr_attention.experiments.footprint._memory", lambda: 2e9)
+    with pytest.raises(SpecError, match=r"expected a run that fits into this machine's 2\.0 GB of memory"):
+        check(RunSpec(model=model, factors=40, filler_dim=64, train_pairs=100, eval_pairs=1000))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tpr_attention.experiments import work as working
+from tpr_attention.experiments.checkpoints import Every
 from tpr_attention.experiments.curves import curve
 from tpr_attention.experiments.points import Point
 from tpr_attention.experiments.progress import Failure, Progress, Waiting
@@ -136,3 +137,36 @@ def test_parts_make_the_whole(store, tmp_path):
     list(run(SPECS, alone, workers=0))
     assert sorted(store) == sorted(spec.digest for spec in SPECS)
     assert store.table(store).equals(alone.table(alone))
+
+
+SEEDS = [replace(TINY, steps=40, seed=seed) for seed in (0, 1, 2)]
+
+
+def left_midway(specs, store):
+    """A group that was asked to stop after its first steps."""
+    (work,) = plan(specs, store)
+    asked = iter([False, False])
+    events = list(working.do(work, store, Every(), lambda: next(asked, True)))
+    assert "saved at step" in events[-1].reason
+
+
+def weights(store):
+    return {run: store.weights(run)["attention.role_map"].tobytes() for run in store}
+
+
+def test_a_group_goes_on_whatever_the_order_it_is_asked_for_in(store, tmp_path):
+    """Each run with its own weights."""
+    undisturbed = Store(tmp_path / "undisturbed", create=True)
+    list(run(SEEDS[:2], undisturbed, workers=0))
+    left_midway(SEEDS[:2], store)
+    list(run(SEEDS[1::-1], store, workers=0))
+    assert weights(store) == weights(undisturbed)
+
+
+def test_a_checkpoint_of_others_is_left_alone(store, tmp_path):
+    """Of three runs that were left, one is finished alone, then the other two are asked for."""
+    left_midway(SEEDS, store)
+    list(run(SEEDS[1:2], store, workers=0))
+    events = list(run([SEEDS[0], SEEDS[2]], store, workers=0))
+    assert not [event for event in events if isinstance(event, Failure)]
+    assert sorted(store) == sorted(spec.digest for spec in SEEDS)

@@ -5,6 +5,9 @@ import torch
 
 from tpr_attention.data import dsprites_composition, stream
 from tpr_attention.models import MODELS, ContractError, build, check_contract, from_path, parameter_count
+from tpr_attention.models.deep import Deep
+from tpr_attention.models.montero import Linear
+from tpr_attention.models.tpr import TPR
 
 from . import contestants
 
@@ -249,3 +252,8 @@ def test_a_module_that_cannot_be_imported_is_refused(code, message, tmp_path, mo
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ContractError, match=f"model: cannot import 'unsound': {message}"):
         from_path("unsound:Net")
+
+
+def test_layers_that_do_not_fold_make_a_stack_that_does_not():
+    assert Deep(lambda: TPR(5, 6, 3), num_layers=2).folds
+    assert not Deep(lambda: Linear(5, 6, 3), num_layers=2).folds

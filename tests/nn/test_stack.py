@@ -82,6 +82,9 @@ def test_a_normalised_head_reads_directions(normal):
     written = layer(obj.unsqueeze(0), torch.ones(1, dtype=torch.float64))
     torch.testing.assert_close(written[2], torch.nn.functional.normalize(obj[0] + obj[1], dim=0), rtol=0, atol=1e-5)
     assert layer(torch.zeros(1, 3, 3).double(), torch.ones(1).double()).isfinite().all()
+    for dtype, long in ((torch.float16, 300.0), (torch.float32, 1e30)):
+        far = layer.to(dtype)(long * torch.ones(1, 3, 3, dtype=dtype), torch.ones(1, dtype=dtype))[2]
+        torch.testing.assert_close(far, torch.full((3,), 3**-0.5, dtype=dtype), rtol=1e-3, atol=0)
 
 
 def test_a_block_adds_its_heads_to_the_first_object(normal, generator):
@@ -135,7 +138,7 @@ def test_untouched_roles_stay_exact_copies_in_a_trained_stack(normal, generator)
             assert torch.equal(answer[pair, role], fresh[pair, 0, role]) == (role not in touched[acted])
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused(as_users_run_it):
     heads = ActionTPRAttention(*SIZES, 2)
     with pytest.raises(
         ValueError, match=r"heads: expected one or more, all for the same .*\[4, 5, 3, 2\], \[4, 6, 3, 2\]"
@@ -145,7 +148,15 @@ def test_what_does_not_fit_is_refused():
         TPRBlock()
     with pytest.raises(ValueError, match="blocks: expected one or more"):
         TPRStack(TPRBlock(heads), TPRBlock(ActionTPRAttention(*SIZES, 2, num_objects=3)))
+    with pytest.raises(TypeError, match="heads: expected ActionHeads modules, got list"):
+        TPRBlock([heads])
+    with pytest.raises(TypeError, match="blocks: expected TPRBlock modules, got ActionTPRAttention"):
+        TPRStack(heads)
+    with pytest.raises(TypeError, match="normalise: expected True or False, got 'rms'"):
+        ActionTPRAttention(*SIZES, 2, normalise="rms")
     with pytest.raises(ValueError, match="order: expected at least 1, got 0"):
         HigherOrderTPRAttention(*SIZES, 2, order=0)
     with pytest.raises(ValueError, match=r"objects: expected \[\*batch t r f\]"):
         TPRStack(TPRBlock(heads))(torch.ones(2, 5, 4), torch.ones(4))
+    with pytest.raises(ValueError, match=r"objects: expected \[\*batch t r f\]"):
+        TPRStack(TPRBlock(heads))(torch.ones(5), torch.ones(4))

@@ -8,12 +8,15 @@ import pytest
 from tpr_attention.experiments.beyond import BEYOND
 from tpr_attention.experiments.growth import GROWTH
 from tpr_attention.experiments.layout import Setup
+from tpr_attention.experiments.spec import RunSpec
 from tpr_attention.experiments.studies import specs_of
 from tpr_attention.report import goals, growth
+from tpr_attention.report.compose import gather
 from tpr_attention.report.document import Figure, Table, Text
 from tpr_attention.report.figures import draw
 from tpr_attention.report.interactive import plot
 from tpr_attention.report.results import Results
+from tpr_attention.report.write import infer_setup
 
 from .test_compose import save
 
@@ -156,3 +159,49 @@ def test_a_part_that_is_run_is_told(store):
     assert {row["layers"] for row in rows(growth.depth(found, SETUP))} == {"1", "2", "3"}
     (study,) = (make(replace(SETUP)) for make in GROWTH["depth"])
     assert len(draw(study, found).axes) == 9
+
+
+def test_a_goal_is_not_met_by_leaving_out_seeds_that_diverged():
+    panel = next(iter(BEYOND.values()))(SETUP).panels[0]
+    floors = {"linear-floor": 0.0, "oracle": 0.0}
+    assert goals.Goal(panel, np.array([1e-8, 1e-8]), floors).is_met
+    assert not goals.Goal(panel, np.array([np.inf, 1e-8]), floors).is_met
+
+
+def test_verdicts_name_only_the_sizes_that_are_stored(store):
+    specs = [spec for spec in specs_of(["scaling"], SETUP) if spec.factors in (10, 20)]
+    save(store, specs, by_size)
+    said = texts(growth.scaling(Results(store, specs), SETUP))
+    assert "(10) to the largest (20)" in said
+    shallow = [spec for spec in specs_of(["depth"], SETUP) if "num_layers" not in spec.options]
+    save(store, shallow, by_layers)
+    said = texts(growth.depth(Results(store, shallow), SETUP))
+    assert "3 of 3 tests with 1 layers." in said
+    assert "advantage" not in said.split("The paper compares")[0]
+
+
+def test_equal_losses_are_nobody_s_advantage(store):
+    said = texts(growth.scaling(results(store, "scaling", end=lambda spec, condition: 1e-3), SETUP))
+    assert "TPR-Attention's is the lowest in 0 of 12 cells" in said
+
+
+def test_runs_that_no_section_shows_are_other_runs(store):
+    """Eight heads and one layer are part of a study that is not run."""
+    runs = [RunSpec(model="tpr", options={"num_heads": 8}, steps=10, seed=seed) for seed in (0, 1)]
+    save(store, runs, by_layers)
+    material = gather(store, infer_setup(store))
+    assert {spec.digest for spec in material.own.specs} == {spec.digest for spec in runs}
+
+
+def test_shorter_runs_of_other_worlds_do_not_decide_the_setup(store):
+    save(store, specs_of(["main-noninteracting"], Setup(seeds=2, steps=12_000)), by_layers)
+    save(store, specs_of(["scaling"], Setup(seeds=2, steps=12_000)), by_size)
+    assert infer_setup(store) == Setup(seeds=2, steps=12_000)
+
+
+def test_a_report_of_runs_that_all_diverged(store):
+    """Losses that are not finite: nothing is claimed, and nothing breaks."""
+    specs = specs_of(["scaling"], SETUP)
+    save(store, specs, lambda spec, condition: np.inf if spec.model == "tpr" else 1e-3)
+    section = growth.scaling(Results(store, specs), SETUP)
+    assert "TPR-Attention's is the lowest in 0 of 12 cells" in texts(section)

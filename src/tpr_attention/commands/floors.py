@@ -7,6 +7,7 @@ from rich.console import Console
 from tpr_attention.commands.keys import of_line
 from tpr_attention.console import table
 from tpr_attention.data import INTERACTIONS, SPLITS, Floors, floors
+from tpr_attention.experiments.layout import TESTS
 from tpr_attention.experiments.prepare import TASK_KEYS, WORLD_KEYS, task_of
 from tpr_attention.experiments.spec import RunSpec, SpecError
 from tpr_attention.experiments.sweep import sweep
@@ -15,7 +16,6 @@ from tpr_attention.report.style import number
 __all__ = ["command"]
 
 CELLS: dict[str, object] = {"interaction": [None, *INTERACTIONS], "split": [*SPLITS]}
-TESTS = {"ood_reference": "test 1", "ood_transform": "test 2", "ood_composition": "test 3"}
 
 
 def command(changes: Sequence[str], console: Console) -> int:

@@ -44,7 +44,7 @@ def _show(title: str, specs: Sequence[RunSpec], store: Store, console: Console) 
         last = curve.filter((curve["step"] == curve["step"].max()) & curve["action"].is_null())
         losses = dict(last.select("condition", "loss").iter_rows())
         rows.append(
-            [spec.digest, spec.model, spec.split, spec.interaction or "none", str(spec.seed)]
+            [spec.digest, spec.model, spec.place, spec.interaction or "none", str(spec.seed)]
             + [number(losses.get(condition)) for condition in CONDITIONS]
         )
     table(title, ["run", "model", "split", "interaction", "seed", *CONDITIONS], rows, console)

@@ -89,7 +89,7 @@ class Composition:
         """The best answer for who knows the task and what training shows, and nothing else.
 
         It is the target, except for fillers that follow no law, that training never shows, and that neither input
-        carries: they are guessed.
+        carries: they are guessed. Noise is taken away by rounding to the nearest fillers, which is not always best.
         """
         first, second = self.encoding.decode(reference), self.encoding.decode(transform)
         target = self.encoding.numbers(substitute(first, second, action.argmax(-1).cpu()))

@@ -1,6 +1,7 @@
 """Past the paper: heads of second order and stacked blocks, in every cell of the paper and with both floors."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from tpr_attention.experiments.contestants import FLOORS, contestant, floor
 from tpr_attention.experiments.layout import INTERACTIONS, SPLITS, TESTS, Band, Panel, Setup, Study, over_seeds
@@ -44,8 +45,8 @@ def _study(name: str, interaction: str | None) -> Callable[[Setup], Study]:
 
 
 BEYOND: dict[str, Callable[[Setup], Study]] = {
-    "beyond-none": _study("beyond-none", None),
-    "beyond-numerical": _study("beyond-numerical", "scale_pos"),
-    "beyond-categorical": _study("beyond-categorical", "shape_col"),
+    "beyond-none": cache(_study("beyond-none", None)),
+    "beyond-numerical": cache(_study("beyond-numerical", "scale_pos")),
+    "beyond-categorical": cache(_study("beyond-categorical", "shape_col")),
 }
 """Name to figure: all cells of the paper."""

@@ -82,7 +82,8 @@ class Checkpoints:
         wanted = frozenset(run for run in runs if run not in self.store)
         for first in runs & {path.name.partition("-")[0] for path in self._files()}:
             checkpoint = _read(max(self._of(first), key=_step))
-            if frozenset(run for run in checkpoint.runs if run not in self.store) == wanted:
+            left = frozenset(run for run in checkpoint.runs if run not in self.store)
+            if left == wanted and runs.issuperset(checkpoint.runs):
                 return checkpoint
         return None
 

@@ -22,7 +22,7 @@ from tpr_attention.models import MODELS, CopyAndUpdate, build
 __all__ = ["expect_memory"]
 
 FLOAT = 4  # bytes
-SMALL = 10**6  # with sizes of a smaller product no model of ours needs gigabytes; to look closer takes seconds
+SMALL = 3 * 10**8  # with sizes of a smaller product no model of ours needs gigabytes; to look closer takes seconds
 
 
 class Need(NamedTuple):
@@ -63,7 +63,7 @@ def _of_model(spec: RunSpec, task: Composition) -> list[Need]:
     needs: list[Need] = []
     sizes = {f"options.{name}": value for name, value in spec.options.items() if type(value) is int}
     pairs, key = max((spec.batch, "batch"), (spec.eval_pairs, "eval_pairs"))
-    if pairs * prod(max(1, size) for size in sizes.values()) < SMALL:
+    if pairs * prod(max(1, size) for size in sizes.values()) * (task.num_roles * task.filler_dim) ** 2 < SMALL:
         return needs
     described = f"{spec.model!r} with {dict(spec.options)}" if spec.options else repr(spec.model)
     with torch.device("meta"), suppress(Exception):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, LINEAR, floor
 from tpr_attention.experiments.layout import INTERACTIONS, TESTS, Band, Panel, Setup, Study, over_seeds, over_sizes
@@ -83,7 +84,7 @@ def _scaling(field: str) -> Callable[[Setup], Study]:
 
 
 GROWTH: dict[str, tuple[Callable[[Setup], Study], ...]] = {
-    "depth": (_depth,),
-    "scaling": tuple(_scaling(field) for field in SIZES),
+    "depth": (cache(_depth),),
+    "scaling": tuple(cache(_scaling(field)) for field in SIZES),
 }
 """Name to figures."""

@@ -44,11 +44,19 @@ def _take(path: Path) -> int:
             holder = os.pread(descriptor, 1000, 0).decode(errors="replace")
             os.close(descriptor)
             raise HeldError(_told(path.name, holder)) from None
-        if os.fstat(descriptor).st_nlink:
+        if _is_named(descriptor, path):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
             return descriptor
         os.close(descriptor)  # its holder has just let it go, and the name with it
+
+
+def _is_named(descriptor: int, path: Path) -> bool:
+    """Whether the file is still there under its name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _told(name: str, holder: str) -> str:

@@ -8,7 +8,7 @@ from tpr_attention.experiments.spec import RunSpec
 
 __all__ = ["in_brief", "own_runs"]
 
-TASK = ("split", "interaction")
+TASK = ("split", "interaction", "factors", "filler_dim", "noise")
 MOST_LINES = 8
 
 
@@ -25,7 +25,7 @@ def own_runs(specs: Iterable[RunSpec]) -> Study:
     tasks: dict[tuple[str, str | None], list[Curve]] = {}
     for kind, alike in sorted(kinds.items(), key=lambda item: _label(item[0])):
         curve = Curve(_label(kind), tuple(sorted(alike, key=lambda spec: spec.seed)))
-        tasks.setdefault((kind.split, kind.interaction), []).append(curve)
+        tasks.setdefault((kind.place, kind.interaction), []).append(curve)
     panels = [
         Panel(
             _task(split, interaction),

@@ -33,8 +33,6 @@ WORLD_KEYS = ("factors", "filler_dim")
 TASK_KEYS = (*TASK_FIELDS, *WORLD_KEYS)
 """The fields of a spec that decide the task."""
 
-WORLD = 5, 3  # factors and fillers, as the paper's
-
 
 class Prepared(NamedTuple):
     """A run that can begin."""
@@ -103,14 +101,13 @@ def _begin(spec: RunSpec, dtype: torch.dtype = torch.float32) -> tuple[Compositi
 
 def task_of(spec: RunSpec) -> Composition:
     """The paper's world, or one of random fillers if a number of factors or fillers is given."""
-    if spec.factors is None and spec.filler_dim is None:
+    if spec.world is None:
         return dsprites_composition(**{name: getattr(spec, name) for name in TASK_FIELDS})
     usual = RunSpec()
     for name in OF_DSPRITES:
         if getattr(spec, name) != getattr(usual, name):
             raise SpecError(f"{name}: expected the default in a world of random factors, got {getattr(spec, name)!r}")
-    factors, fillers = spec.factors or WORLD[0], spec.filler_dim or WORLD[1]
-    return random_composition(factors, fillers, noise=spec.noise, seed=spec.seed)
+    return random_composition(*spec.world, noise=spec.noise, seed=spec.seed)
 
 
 def _few(spec: RunSpec, task: Composition, dtype: torch.dtype = torch.float32) -> Batch:

@@ -16,6 +16,8 @@ __all__ = ["RunSpec", "SpecError", "check_option"]
 Option = bool | int | float | str | None
 
 LEAST = {"steps": 1, "batch": 1, "train_pairs": 1, "eval_pairs": 1, "factors": 2, "filler_dim": 2, "noise": 0}
+MOST_NOISE = 1e6
+WORLD = 5, 3  # factors and fillers, as the paper's
 ADDED = ("factors", "filler_dim", "noise")  # after the first runs were stored
 
 WORDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
@@ -74,6 +76,8 @@ class RunSpec:
         for name, least in LEAST.items():
             if getattr(self, name) is not None and getattr(self, name) < least:
                 raise SpecError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        if self.noise > MOST_NOISE:
+            raise SpecError(f"noise: expected at most {MOST_NOISE:g}, got {self.noise}")
         if not 0 <= self.seed < 2**63:
             raise SpecError(f"seed: expected a whole number from 0 to 2**63 - 1, got {self.seed}")
         if not self.learning_rate > 0:
@@ -116,6 +120,26 @@ class RunSpec:
         hints = _hints()
         converted: dict[str, typing.Any] = {key: _converted(key, value, hints[key]) for key, value in values.items()}
         return cls(**converted)
+
+    @property
+    def world(self) -> tuple[int, int] | None:
+        """The numbers of factors and of a filler's numbers in a world of random factors; None in the paper's.
+
+        >>> RunSpec(factors=7).world
+        (7, 3)
+        """
+        usual = self.factors is None and self.filler_dim is None
+        return None if usual else (self.factors or WORLD[0], self.filler_dim or WORLD[1])
+
+    @property
+    def place(self) -> str:
+        """The split, or the world of random factors, and the noise, in words.
+
+        >>> RunSpec(split="scale_pos").place, RunSpec(factors=7, noise=0.1).place
+        ('scale_pos', '7 factors of 3 numbers, noise 0.1')
+        """
+        words = self.split if self.world is None else "{} factors of {} numbers".format(*self.world)
+        return f"{words}, noise {self.noise:g}" if self.noise else words
 
     @cached_property
     def digest(self) -> str:

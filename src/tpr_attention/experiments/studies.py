@@ -20,7 +20,7 @@ def study(name: str, setup: Setup | None = None) -> Study:
 
     >>> main = study("main-noninteracting")
     >>> [panel.column for panel in main.panels], len(main.specs)
-    (['Test 1', 'Test 2', 'Test 3'], 15)
+    (['Test 1', 'Test 2', 'Test 3'], 25)
     """
     return STUDIES[name](setup or Setup())
 
@@ -35,14 +35,15 @@ def specs_of(names: Iterable[str], setup: Setup) -> list[RunSpec]:
     return list(dict.fromkeys(spec for name in names for spec in PLANS[name](setup)))
 
 
-def is_planned(spec: RunSpec) -> bool:
-    """Whether a run belongs to some plan, with whatever number of seeds and steps."""
-    return not {spec.digest, replace(spec, seed=0).digest}.isdisjoint(_planned(spec.steps))
+def is_planned(spec: RunSpec, names: Iterable[str] | None = None) -> bool:
+    """Whether a run belongs to some plan, or to one of these, with whatever number of seeds and steps."""
+    planned = _planned(spec.steps, tuple(PLANS if names is None else names))
+    return not {spec.digest, replace(spec, seed=0).digest}.isdisjoint(planned)
 
 
 @cache
-def _planned(steps: int) -> frozenset[str]:
-    return frozenset(spec.digest for spec in specs_of(PLANS, Setup(1, steps)))
+def _planned(steps: int, names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(spec.digest for spec in specs_of(names, Setup(1, steps)))
 
 
 def _tests(
@@ -110,13 +111,13 @@ def _interacting(name: str, interaction: str) -> Callable[[Setup], Study]:
 
 
 STUDIES: dict[str, Callable[[Setup], Study]] = {
-    "main-noninteracting": _main_noninteracting,
-    "main-interacting": _main_interacting,
-    "noninteracting": _noninteracting,
-    "numerical": _interacting("numerical", "scale_pos"),
-    "categorical": _interacting("categorical", "shape_col"),
+    "main-noninteracting": cache(_main_noninteracting),
+    "main-interacting": cache(_main_interacting),
+    "noninteracting": cache(_noninteracting),
+    "numerical": cache(_interacting("numerical", "scale_pos")),
+    "categorical": cache(_interacting("categorical", "shape_col")),
 }
-"""Name to figure, in the paper's order."""
+"""Name to figure, in the paper's order; each is made once for a setup."""
 
 READ_AGAIN = ("main-noninteracting", "main-interacting")
 """The figures that are made under every reading."""

@@ -57,8 +57,9 @@ def _train(work: Work, store: Store, every: Every, asked_to_stop: Callable[[], b
     whole, steps = len(work.specs), work.specs[0].steps
     checkpoints = Checkpoints(store)
     left = checkpoints.find(spec.digest for spec in work.specs) if specs else None
-    if left is not None:
-        specs = {spec.digest: spec for spec in work.specs if spec.digest in left.runs}
+    if left is not None:  # in its order, which is that of its state
+        of_work = {spec.digest: spec for spec in work.specs}
+        specs = {run: of_work[run] for run in left.runs}
     points: defaultdict[str, list[Point]] = defaultdict(list)
     for point in left.points if left is not None else ():
         points[point.run].append(point)

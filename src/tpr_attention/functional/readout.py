@@ -48,7 +48,9 @@ def to_unit_length(fillers: Float[Tensor, "*batch f"]) -> Float[Tensor, "*batch 
     tensor([[0.6000, 0.8000],
             [0.0000, 0.0000]])
     """
-    return fillers * (fillers.square().sum(-1, keepdim=True) + SHORT**2).rsqrt()
+    largest = fillers.detach().abs().amax(-1, keepdim=True).clamp(min=1)  # so that squares do not overflow
+    scaled = fillers / largest
+    return scaled * (scaled.square().sum(-1, keepdim=True) + (SHORT / largest).square()).rsqrt()
 
 
 READOUTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"count": by_count, "rms": by_rms}

@@ -40,6 +40,10 @@ class Deep(CopyAndUpdate):
             update = update + layer.update_by_action(reference + update, transform)
         return update
 
+    @property
+    def folds(self) -> bool:
+        return all(layer.folds for layer in self.layers)
+
     def output_map(self) -> tuple[Tensor, ...]:
         return tuple(parameter for layer in self.layers for parameter in layer.output_map())
 

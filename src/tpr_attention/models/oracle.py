@@ -13,7 +13,7 @@ class Oracle(CopyAndUpdate):
     """Knows the task; what training does not tell and neither input carries it guesses as well as possible.
 
     Its loss is the floor of every model, on average over what is guessed: for a single draw of a random tensor, another
-    guess may happen to be nearer.
+    guess may happen to be nearer. If there is noise, it takes the nearest fillers for the true ones, and is no floor.
 
     Args:
         best_answer: The task's own answer to a reference, a transform and an action.

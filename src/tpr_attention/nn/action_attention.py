@@ -45,6 +45,8 @@ class ActionTPRAttention(ActionHeads):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
+        if not isinstance(normalise, bool):
+            raise TypeError(f"normalise: expected True or False, got {normalise!r}")
         self.normalise = normalise
         super().__init__((num_actions, num_roles, filler_dim), num_heads, num_objects, (), device, dtype)
 

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tpr_attention.functional.signature import expect
 from tpr_attention.nn.action_heads import ActionHeads
 
 __all__ = ["TPRBlock", "TPRStack"]
@@ -29,6 +30,7 @@ class TPRBlock(nn.Module):
 
     def __init__(self, *heads: ActionHeads) -> None:
         super().__init__()
+        _expect_all("heads", heads, ActionHeads)
         _expect_one_size("heads", [_size(one) for one in heads])
         self.heads: Sequence[ActionHeads] = nn.ModuleList(heads)  # type: ignore[assignment]
 
@@ -55,7 +57,8 @@ class TPRStack(nn.Module):
 
     What a block reads and how it maps it learns from all that follows; the role that it writes to learns from the
     answer alone. So a role whose error stays zero under an action is written by no block, not even to tell something to
-    the next one: it is copied exactly, for any objects (decision 0021). The values are those of the blocks in turn.
+    the next one: it is copied exactly, for any objects that do not overflow (decision 0021). The values are those of
+    the blocks in turn.
 
     >>> from tpr_attention.nn import ActionTPRAttention
     >>> blocks = [TPRBlock(ActionTPRAttention(5, 6, 3, 4)), TPRBlock(ActionTPRAttention(5, 6, 3, 4, normalise=True))]
@@ -65,6 +68,7 @@ class TPRStack(nn.Module):
 
     def __init__(self, *blocks: TPRBlock) -> None:
         super().__init__()
+        _expect_all("blocks", blocks, TPRBlock)
         _expect_one_size("blocks", [_size(block.heads[0]) for block in blocks])
         self.blocks: Sequence[TPRBlock] = nn.ModuleList(blocks)  # type: ignore[assignment]
 
@@ -74,6 +78,8 @@ class TPRStack(nn.Module):
 
     def update(self, objects: Objects, action: Float[Tensor, "*batch a"]) -> Update:
         """What all blocks together add to the first object."""
+        _, roles, fillers, count = _size(self.blocks[0].heads[0])
+        expect("objects", objects, "*batch t r f", {"t": count, "r": roles, "f": fillers})
         update = torch.zeros_like(objects[..., 0, :, :])
         for block in self.blocks:
             found = block.read(objects, action)
@@ -88,6 +94,12 @@ def _changed(objects: Objects, update: Update) -> Objects:
 
 def _size(heads: ActionHeads) -> tuple[int, ...]:
     return heads.num_actions, heads.num_roles, heads.filler_dim, heads.num_objects
+
+
+def _expect_all(name: str, parts: Sequence[object], kind: type[nn.Module]) -> None:
+    for part in parts:
+        if not isinstance(part, kind):
+            raise TypeError(f"{name}: expected {kind.__name__} modules, got {type(part).__name__}")
 
 
 def _expect_one_size(name: str, sizes: Sequence[tuple[int, ...]]) -> None:

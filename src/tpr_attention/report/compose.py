@@ -1,6 +1,6 @@
 """What the report says, in order: the summary, the claims, the figures, and all that stands behind them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tpr_attention.experiments.contestants import CONTESTANTS, FLOORS, RATES
@@ -34,6 +34,12 @@ from tpr_attention.report.summary import summary
 
 __all__ = ["Material", "compose", "gather"]
 
+SHOWN: dict[str, Callable[[Results, Setup], bool]] = {
+    "beyond": lambda results, setup: bool(goals.goals(results, setup)),
+    "depth": lambda results, setup: growth.depth(results, setup) is not None,
+    "scaling": lambda results, setup: growth.scaling(results, setup) is not None,
+}
+"""Plans that are in the report only if enough of them is stored."""
 WORST_FIRST = (FAILS, PARTLY, HOLDS, UNKNOWN)
 
 
@@ -50,8 +56,9 @@ class Material:
 def gather(store: Store, setup: Setup) -> Material:
     """Read what a store has of all plans."""
     planned = {spec.digest: spec for spec in specs_of(PLANS, setup)}
-    other = [store.spec(digest) for digest in store if digest not in planned]
-    own = own_runs(spec for spec in other if not is_planned(spec))
+    shown = [name for name, is_shown in SHOWN.items() if is_shown(Results(store, PLANS[name](setup)), setup)]
+    names = [name for name in PLANS if name in shown or name not in SHOWN]
+    own = own_runs(spec for spec in map(store.spec, store) if not is_planned(spec, names))
     results = Results(store, [*planned.values(), *own.specs])
     panels = distinct(panel for name in STUDIES for panel in study(name, setup).panels)
     return Material(results, setup, [panel for panel in panels if results.complete(panel.curves)], own)

@@ -35,6 +35,8 @@ class Goal(NamedTuple):
     def is_met(self) -> bool:
         """At the floor, or solved: far below the linear floor and for every seed."""
         loss = mean(self.losses)
+        if not np.isfinite(self.losses).all():
+            return False
         if not self.is_solvable:
             return loss <= EXCESS * self.floors[KNOWABLE] + LOW
         if not self.panel.interaction:
@@ -79,7 +81,8 @@ def section(results: Results, setup: Setup) -> Section | None:
     columns = ["interaction", "split", "test", "best linear fit", "best guess", "solvable", *labels]
     columns += [f"{OURS}: worst seed", f"best linear fit / {OURS}", "goal met"]
     words = (
-        "Two new contestants, in the paper's own language, with the same options and learning rate in all settings: "
+        "Two new contestants, in the paper's own language, with the same options and learning rate in all settings "
+        "(chosen on some of these cells, decision 0021): "
         f"`tpr-second`, {NEW['tpr-second']} (a memory of order two, appendix C) beside the paper's, in one layer; "
         f"`{OURS}`, two blocks, of which the first substitutes and the second reads what has become of it, with "
         "linear, normalised and second-order heads. A cell is solvable if training, or an input, tells all that its "

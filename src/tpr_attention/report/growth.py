@@ -67,7 +67,8 @@ def _depth_verdict(kept: Sequence[tuple[Panel, float, bool]]) -> Iterator[str]:
         listed = ", ".join(f"{count} with {layers:g}" for layers, count in counts.items())
         all_of = [all(ahead) for ahead in by_depth.values()]
         advantage = "persists" if all(all_of) else "persists in part" if any(all_of) else "is not there"
-        yield f"{setting}, TPR-Attention is ahead of both baselines in {listed} layers: its advantage {advantage}."
+        judged = f": its advantage {advantage}" if len(by_depth) > 1 else ""
+        yield f"{setting}, TPR-Attention is ahead of both baselines in {listed} layers{judged}."
 
 
 def scaling(results: Results, setup: Setup) -> Section | None:
@@ -76,16 +77,18 @@ def scaling(results: Results, setup: Setup) -> Section | None:
     rows, verdicts = [], []
     for study in studies:
         ends: dict[str, list[float]] = {}
+        stored: set[float] = set()
         for panel, place, size in _points(study, results):
             losses = {curve.label: _at(results, panel, curve, place) for curve in panel.curves}
             starts = [_at(results, panel, curve, place, first=True) for curve in panel.curves[:1]]
+            stored.add(size)
             for label in CONTESTANTS:
                 ends.setdefault(label, []).append(mean(losses[label]))
             means = [averaged(losses[label]) if label in losses else "-" for label in (*CONTESTANTS, LINEAR)]
             sizes = _parameters(results, panel, place)
             rows.append([panel.axis, f"{size:g}", TESTS[panel.condition], number(mean(starts[0])), *means, *sizes])
         if ends:
-            verdicts.append(_growth_verdict(study, ends))
+            verdicts.append(_growth_verdict(study, sorted(stored), ends))
     if not rows:
         return None
     columns = ["what grows", "size", "test", "the copy", *CONTESTANTS, "best linear fit"]
@@ -109,8 +112,8 @@ def scaling(results: Results, setup: Setup) -> Section | None:
     )
 
 
-def _growth_verdict(study: Study, ends: dict[str, list[float]]) -> str:
-    """How losses change from the smallest size to the largest, in all tests, and who is lowest."""
+def _growth_verdict(study: Study, sizes: Sequence[float], ends: dict[str, list[float]]) -> str:
+    """How losses change from the smallest stored size to the largest, in all tests, and who is lowest."""
     tests = len(TESTS)
     said = []
     for label, losses in ends.items():
@@ -118,8 +121,7 @@ def _growth_verdict(study: Study, ends: dict[str, list[float]]) -> str:
             float(np.exp(np.mean(np.log(np.maximum(part, ROUNDING))))) for part in (losses[:tests], losses[-tests:])
         )
         said.append(f"{CONTESTANTS[label]}'s from {number(first)} to {number(last)}")
-    lowest = sum(min(ends, key=lambda label: ends[label][k]) == TPR for k in range(len(ends[TPR])))
-    sizes = study.panels[0].sizes
+    lowest = sum(all(ours < ends[label][k] for label in BASELINES) for k, ours in enumerate(ends[TPR]))
     return (
         f"From the smallest {study.panels[0].axis} ({sizes[0]:g}) to the largest ({sizes[-1]:g}) the loss (geometric "
         f"mean of the tests) goes: {', '.join(said)}; TPR-Attention's is the lowest in {lowest} of {len(ends[TPR])} "
@@ -148,8 +150,7 @@ def _at(results: Results, panel: Panel, curve: Curve, place: int, *, first: bool
     if not first:
         return results.final(one, panel.condition)
     course = results.course(one, panel.condition)
-    assert course is not None
-    return course.losses[:, 0]
+    return course.losses[:, 0] if course is not None else np.array([np.nan])
 
 
 def _parameters(results: Results, panel: Panel, place: int) -> list[str]:

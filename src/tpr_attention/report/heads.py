@@ -24,7 +24,7 @@ def heads_of(store: Store, digest: str) -> Inside | None:
     actions = curve["action"].drop_nulls().unique(maintain_order=True).to_list()
     roles = [name.removeprefix("role_") for name in curve.columns if name.startswith("role_")]
     words = styles([spec.model])[spec.model].words
-    task = f"{spec.split}, {spec.interaction}" if spec.interaction else spec.split
+    task = f"{spec.place}, {spec.interaction}" if spec.interaction else spec.place
     return look_inside(
         store.weights(digest),
         title=f"{words}: {task}, seed {spec.seed} ({digest})",
@@ -37,7 +37,10 @@ def heads_of(store: Store, digest: str) -> Inside | None:
 def heads_of_one(results: Results, setup: Setup) -> list[Block]:
     """A section on one run without interaction: solved rather than not, with two heads rather than more."""
     runs = {*study(SHOWN, setup).specs, *(spec for spec in results.specs.values() if _heads(spec) == FEW)}
-    stored = [spec for spec in runs if spec.digest in results.specs and spec.model == "tpr" and not spec.interaction]
+    usual = [
+        spec for spec in runs if spec.model == "tpr" and not spec.interaction and not spec.noise and not spec.world
+    ]
+    stored = [spec for spec in usual if spec.digest in results.specs]
     lost = {spec: float(results.final(Curve("", (spec,)), "in_distribution")[0]) for spec in stored}
     best = min(stored, key=lambda spec: (lost[spec] > SOLVED, _heads(spec), spec.seed, spec.digest), default=None)
     inside = heads_of(results.store, best.digest) if best else None

@@ -95,10 +95,10 @@ def lines(panel: Panel, results: Results) -> list[Line]:
 
 
 def _against_sizes(panel: Panel, curve: Curve, results: Results) -> Course | None:
-    """The final losses of a line, for the seeds that are stored and have not diverged at any size."""
+    """The final losses of a line, for the sizes at which all seeds are stored and none has diverged."""
     losses = results.final(curve, panel.condition).reshape(len(panel.sizes), -1).T
-    losses = losses[np.isfinite(losses).all(1)]
-    return Course(np.array(panel.sizes, dtype=float), losses) if len(losses) else None
+    whole = np.isfinite(losses).all(0)
+    return Course(np.array(panel.sizes, dtype=float)[whole], losses[:, whole]) if whole.any() else None
 
 
 def floors(panel: Panel, results: Results) -> dict[str, float]:

@@ -28,10 +28,11 @@ IN_LATEX = ("cells", "claims")
 
 def infer_setup(store: Store) -> Setup:
     """How a store was filled: the steps of most runs that belong to a figure, and the seeds there are."""
+    planned = [spec for spec in map(store.spec, store) if is_planned(spec) and spec.seed < min(SEEDS)]
+    whole = [spec for spec in planned if spec.factors is None]  # in other worlds, trainings are shorter
     seeds: dict[int, list[int]] = {}
-    for spec in map(store.spec, store):
-        if is_planned(spec) and spec.seed < min(SEEDS):
-            seeds.setdefault(spec.steps, []).append(spec.seed)
+    for spec in whole or planned:
+        seeds.setdefault(spec.steps, []).append(spec.seed)
     if not seeds:
         return Setup()
     steps = max(seeds, key=lambda number: len(seeds[number]))
