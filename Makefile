@@ -1,11 +1,11 @@
-# make setup | test | test-ray | reproduce | docs | benchmark | benchmark-training | benchmark-store | benchmark-scaling | clean
+# make setup | test | test-ray | reproduce | docs | benchmark | benchmark-training | benchmark-store | benchmark-scaling | benchmark-executors | clean
 # Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup lint test test-ray reproduce docs benchmark benchmark-training benchmark-store benchmark-scaling clean
+.PHONY: setup lint test test-ray reproduce docs benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
 
 setup: .venv/.installed
 
@@ -67,6 +67,9 @@ benchmark-store: setup
 
 benchmark-scaling: setup
 	$(BIN)/python benchmarks/scaling.py
+
+benchmark-executors: .venv/.installed-ray
+	$(BIN)/python benchmarks/executors.py
 
 clean:
 	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,7 +2,7 @@
 
 from math import ceil
 from pathlib import Path
-from textwrap import shorten
+from textwrap import shorten, wrap
 from typing import Any, NamedTuple
 
 from matplotlib.artist import Artist
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from tpr_attention.experiments.layout import Panel, Study
 from tpr_attention.report import lines as content
@@ -22,9 +22,11 @@ from tpr_attention.report.style import MUTED, Style
 __all__ = ["draw", "save"]
 
 LEFT, RIGHT, PANEL_HEIGHT, GAP, ROW_GAP = 1.14, 0.2, 1.75, 0.16, 0.24
-ENTRY, ENTRY_HEIGHT, NOTE_HEIGHT = 2.0, 0.22, 0.28
+ENTRY, ENTRY_HEIGHT, NOTE_HEIGHT = 2.0, 0.22, 0.16
 LONGEST = 80
 """Characters of an entry of the legend."""
+LETTERS = 15
+"""Characters of a note in an inch."""
 
 
 class Sheet(NamedTuple):
@@ -35,7 +37,7 @@ class Sheet(NamedTuple):
     entries: int
     longest: int
     title_lines: int
-    has_notes: bool
+    note_lines: int
 
     @property
     def panel_width(self) -> float:
@@ -59,7 +61,7 @@ class Sheet(NamedTuple):
 
     @property
     def legend_bottom(self) -> float:
-        return NOTE_HEIGHT if self.has_notes else 0.06
+        return 0.12 + NOTE_HEIGHT * self.note_lines if self.note_lines else 0.06
 
     @property
     def foot(self) -> float:
@@ -97,7 +99,9 @@ def draw(study: Study, results: Results) -> Figure:
     notes, band = content.notes(study, results), content.one_band(study)
     entries = _entries(study, results, looks)
     longest = max(len(str(entry.get_label())) for entry in entries)
-    sheet = Sheet(len(rows), len(columns), len(entries), longest, 1 if band else 2, bool(notes))
+    sheet = Sheet(len(rows), len(columns), len(entries), longest, 1 if band else 2, 0)
+    lines = wrap(" ".join(notes), int((sheet.width - LEFT) * LETTERS))
+    sheet = sheet._replace(note_lines=len(lines))
     limits = {row: content.limits([panel for panel in study.panels if panel.row == row], results) for row in rows}
     with look():
         figure = Figure(figsize=(sheet.width, sheet.height))
@@ -116,7 +120,7 @@ def draw(study: Study, results: Results) -> Figure:
                 _write_row_title(figure, panel, sheet, sum(axes.get_position().intervaly) / 2)
         left = LEFT / sheet.width
         figure.text(left, 1 - 0.1 / sheet.height, literal(study.title), va="top", size=12, weight="bold")
-        figure.text(left, 0.07 / sheet.height, " ".join(notes), va="bottom", size=8.5, color=MUTED)
+        figure.text(left, 0.07 / sheet.height, "\n".join(lines), va="bottom", size=8.5, color=MUTED)
         across = ceil(len(entries) / sheet.legend_lines)
         figure.legend(
             handles=[entry for first in range(across) for entry in entries[first::across]],  # read along the lines
@@ -138,6 +142,7 @@ def _draw_panel(
     axes.set_yscale("log")
     axes.set_ylim(*limits)
     axes.yaxis.set_major_locator(LogLocator(numticks=6))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y")
     if panel.sizes:
         axes.set_xscale("log")

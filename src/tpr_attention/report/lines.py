@@ -1,7 +1,7 @@
 """What a figure shows, before it is drawn: lines, bands, floors, and how far the axes reach."""
 
 from collections.abc import Iterable
-from math import isfinite
+from math import ceil, floor, isfinite, log10
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -132,7 +132,12 @@ def limits(panels: Iterable[Panel], results: Results) -> tuple[float, float]:
     low = min(value for value in (*shown, *below) if value >= BOTTOM)
     margin = min(2.0, max(1.25, (high / low) ** 0.06))
     leaves = any(value < BOTTOM for value in means)
-    return BOTTOM if leaves else max(BOTTOM, low / margin), high * margin
+    bottom, top = BOTTOM if leaves else max(BOTTOM, low / margin), high * margin
+    if any(panel.sizes for panel in panels):
+        top *= (top / bottom) ** 0.15  # room for the mark: these lines do not start high on the left
+    if ceil(log10(bottom)) >= floor(log10(top)):  # an axis needs two numbers
+        bottom = 10.0 ** (ceil(log10(bottom)) - 1)
+    return bottom, top
 
 
 def ends(panel: Panel) -> tuple[float, float]:
