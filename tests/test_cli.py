@@ -214,7 +214,7 @@ def test_floors_of_the_tasks_asked_for(capsys):
         assert min(numbers[::2]) > 0  # linear
         assert numbers[1:-1:2] == [0, 0, 0]
         assert numbers[-1] > 0
-        assert row[-1] == "test 3"
+        assert row[-1] == "Test 3"
     assert rows[2][3:] != rows[3][3:]  # another seed, another tensor
 
 

@@ -22,7 +22,7 @@ LABELS = dict(zip(NAMES, made_up.LEVELS, strict=True))
 
 
 def texts(figure):
-    return [text.get_text() for owner in (figure, *figure.axes) for text in owner.texts]
+    return [" ".join(text.get_text().split()) for owner in (figure, *figure.axes) for text in owner.texts]
 
 
 def seeds_of(panel, label, condition):
