@@ -1,11 +1,11 @@
-# make setup | test | test-ray | reproduce | docs | benchmark | benchmark-training | benchmark-store | benchmark-scaling | benchmark-executors | clean
+# make setup | check | test | test-ray | test-torch-min | reproduce | docs | benchmark | benchmark-training | benchmark-store | benchmark-scaling | benchmark-executors | clean
 # Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup lint test test-ray reproduce docs benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
+.PHONY: setup lint check test test-ray test-torch-min reproduce docs benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
 
 setup: .venv/.installed
 
@@ -32,13 +32,37 @@ lint: .venv/.installed-ray
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# An answer in a minute: format, lint, types, contracts, doctests and the fast tests.
+FAST = src tests/functional/test_laws.py tests/functional/test_signature.py tests/functional/test_monomials.py \
+	tests/nn/test_action_attention.py tests/tasks/test_task.py tests/tasks/test_names.py \
+	tests/tasks/composition/test_splits.py tests/tasks/composition/test_laws.py tests/tasks/composition/test_tables.py \
+	tests/training/test_spec.py tests/training/test_sweep.py tests/training/test_options.py \
+	tests/report/test_tables.py tests/report/test_statistics.py tests/runner/test_store.py
+
+check: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(FAST)
+
 # One thread for each worker of pytest: torch's own threads would fight for the same cores.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # Kills workers, nodes and drivers of a Ray cluster with two nodes on this machine: a few minutes.
 test-ray: .venv/.installed-ray
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m ray tests/experiments/test_on_ray.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m ray tests/runner/test_ray.py
+
+# The layers with the lowest torch that pyproject.toml allows, in an environment of its own (several gigabytes).
+TORCH_MIN = $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
+
+.venv-torch-min/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-torch-min
+	grep -vE '^(torch|sympy|setuptools)==' constraints.txt > .venv-torch-min/constraints.txt
+	.venv-torch-min/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-torch-min/constraints.txt \
+		"torch==$(TORCH_MIN)" numpy einops jaxtyping safetensors msgspec polars pytest pytest-xdist hypothesis beartype
+	@touch $@
+
+test-torch-min: .venv-torch-min/.installed
+	PYTHONPATH=$(CURDIR)/src OMP_NUM_THREADS=1 .venv-torch-min/bin/python -m pytest -n auto --dist worksteal \
+		src/tpr_attention/functional src/tpr_attention/nn tests/functional tests/nn tests/models tests/tasks
 
 # The paper's experiments: trainings into runs/, the report into report/. Again, it trains only what is missing.
 reproduce: setup
@@ -72,4 +96,4 @@ benchmark-executors: .venv/.installed-ray
 	$(BIN)/python benchmarks/executors.py
 
 clean:
-	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-torch-min build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,9 +1,9 @@
-"""What it costs to leave one process: the same sweep on processes, on Ray and in shards; the same layer under DDP.
+"""Speed of executors: the same sweep in one process, in several, in shards and on Ray; and a layer under DDP.
 
     python benchmarks/executors.py [--out benchmarks/results]
 
-The sweep runs through the real command line, each time into a new store; what starts and ends Ray is counted. DDP
-splits one batch between two processes of one thread. Ratios within one run of this script.
+The sweep runs through the command line, each time into a new store; starting and ending Ray is included. DDP splits one
+batch between two processes of one thread. All figures are ratios within one run of this script.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Pairs a second: the composition task's own drawing and encoding against two other ways to write it.
+"""Pairs a second: drawing and encoding of the composition task, and two other ways to write it.
 
     python benchmarks/pairs.py [--pairs 100000] [--threads 1] [--out benchmarks/results]
 
@@ -15,7 +15,10 @@ from rich.console import Console
 from rich.progress import track
 
 from measure import shortest, write_table
-from tpr_attention.data import CONDITIONS, Composition, Pairs, dsprites_composition, stream, substitute
+from tpr_attention.generators import named_generator
+from tpr_attention.tasks.composition.factors import substitute
+from tpr_attention.tasks.composition.pairs import CONDITIONS, Pairs
+from tpr_attention.tasks.composition.task import Composition, dsprites_composition
 
 
 def rejection(task: Composition, condition: str, count: int, generator: torch.Generator) -> Pairs:
@@ -63,7 +66,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     few, rows = max(1, options.pairs // 500), []
     for condition in track(CONDITIONS, description="conditions", console=Console(stderr=True)):
-        task, generator, python = dsprites_composition("square_red"), stream(0, "benchmark"), random.Random(0)
+        task, generator, python = dsprites_composition("square_red"), named_generator(0, "benchmark"), random.Random(0)
         calls = {
             "draw and encode": lambda: task.draw(condition, options.pairs, generator),  # noqa: B023
             "draw": lambda: task.pairing.draw(condition, options.pairs, generator),  # noqa: B023

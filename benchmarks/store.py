@@ -1,4 +1,4 @@
-"""A store of many runs: how long `list`, resuming, `report` and the table take, and how much memory.
+"""Time and memory of `list`, `verify`, resuming, `report` and the table for a store of many runs.
 
     python benchmarks/store.py [--runs 1000 10000]
 
@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.progress import track
 
 from measure import write_table
-from tpr_attention.experiments.curves import curve
-from tpr_attention.experiments.points import Point
-from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.store import Store
+from tpr_attention.runner.store import Store
+from tpr_attention.training.curves import curve
+from tpr_attention.training.points import Point
+from tpr_attention.training.spec import RunSpec
 
 CALLS = {
     "list": "from tpr_attention.cli import main; main(['list', '--store', {store!r}])",
@@ -31,26 +31,31 @@ CALLS = {
         "from tpr_attention.cli import main; seeds = 'seed=' + str(list(range({runs})));"
         "main(['run', 'model=linear', 'steps=8', seeds, '--store', {store!r}, '--dry-run'])"
     ),
-    "runs.parquet": "from tpr_attention.experiments.store import Store; Store({store!r}).write_table()",
+    "runs.parquet": "from tpr_attention.runner.store import Store; Store({store!r}).write_table()",
     "report": "from tpr_attention.cli import main; main(['report', '--store', {store!r}, '--report', {report!r}])",
 }
-ROLES = ("shape", "scale", "orientation", "position", "colour")
+METRICS = ("loss", "shape", "scale", "orientation", "position", "colour")
 CONDITIONS = ("train", "in_distribution", "ood_reference", "ood_transform", "ood_composition")
+NAMES = {"conditions": CONDITIONS, "metrics": METRICS, "groups": {}, "axes": {}}
 
 
 def fill(path: Path, runs: int) -> None:
-    """Save so many runs."""
+    """Save made-up runs."""
     store, rng = Store(path, create=True), np.random.default_rng(0)
     weights = {"weight": rng.normal(size=(20, 15)).astype(np.float32)}
     steps = [0, *(2**k for k in range(14)), *range(500, 10_001, 500)]
     for seed in track(range(runs), description=f"{runs:,} runs", console=Console(stderr=True)):
-        points = [Point("", step, name, tuple(rng.random(5).tolist())) for step in sorted(steps) for name in CONDITIONS]
-        spec = RunSpec(model="linear", steps=8, seed=seed)
-        store.save(spec, curve(points, dict.fromkeys(ROLES, 0.2)), weights, {"seconds": 1.0, "parameters": 300})
+        points = [
+            Point("", step, condition, None, tuple(rng.random(1 if condition == "train" else len(METRICS)).tolist()))
+            for step in sorted(steps)
+            for condition in CONDITIONS
+        ]
+        spec = RunSpec.of({"model": "linear", "steps": 8, "seed": seed})
+        store.save(spec, curve(points, METRICS), weights, {"seconds": 1.0, "parameters": 300}, NAMES)
 
 
 def measured(code: str) -> tuple[float, float]:
-    """Seconds and megabytes of a program; the system tells of its memory when it is about to end (Linux only)."""
+    """Seconds and peak megabytes of a program, which writes its memory at its end (Linux only)."""
     start = time.perf_counter()
     code += "\nimport sys; sys.stderr.write('\\n' + open('/proc/self/status').read())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

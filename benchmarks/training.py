@@ -20,11 +20,11 @@ from rich.progress import track
 from torch.utils.data import DataLoader, TensorDataset
 
 from measure import shortest, write_table
-from tpr_attention.experiments.prepare import Prepared, prepare
-from tpr_attention.experiments.program import Program
-from tpr_attention.experiments.spec import RunSpec
+from tpr_attention.tasks.task import Batch
+from tpr_attention.training.prepare import Prepared, prepare
+from tpr_attention.training.spec import RunSpec, Training
+from tpr_attention.training.stack import Stack
 
-TOGETHER = 15
 CASES = (("tpr", {"num_heads": 4}), ("tpr", {"num_heads": 8}), ("classical", {"num_heads": 4}))
 CASES += (("classical", {"num_heads": 8}), ("resnet", {}))
 WANTED = {"tpr": 30, "classical": 8, "resnet": 8}  # times as fast
@@ -32,15 +32,16 @@ WANTED = {"tpr": 30, "classical": 8, "resnet": 8}  # times as fast
 
 def usual(run: Prepared, steps: int) -> Callable[[], None]:
     """So many steps of the usual loop."""
-    data = TensorDataset(*(tensor.flatten(0, 1) for tensor in run.pool))
+    assert isinstance(run.pool, Batch)
+    data = TensorDataset(*(tensor.flatten(0, 1) for tensor in (*run.pool.inputs, run.pool.target)))
     generator = torch.Generator().manual_seed(0)
-    loader = DataLoader(data, batch_size=run.spec.batch, shuffle=True, generator=generator)
-    optimiser = torch.optim.Adam(run.model.parameters(), lr=run.spec.learning_rate)
+    loader = DataLoader(data, batch_size=run.spec.training.batch_size, shuffle=True, generator=generator)
+    optimiser = torch.optim.Adam(run.model.parameters(), lr=run.spec.training.learning_rate)
 
     def call() -> None:
-        for reference, transform, action, target in islice(loader, steps):
+        for *inputs, target in islice(loader, steps):
             optimiser.zero_grad()
-            loss = (run.model(reference, transform, action) - target).square().mean()
+            loss = (run.model(*inputs) - target).square().mean()
             loss.backward()
             optimiser.step()
 
@@ -50,31 +51,36 @@ def usual(run: Prepared, steps: int) -> Callable[[], None]:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--threads", type=int, default=1)
+    arguments.add_argument("--together", type=int, default=15, help="how many runs are stacked")
     arguments.add_argument("--steps", type=int, default=100, help="steps in one call")
+    arguments.add_argument("--rounds", type=int, default=5, help="how often each takes its turn")
+    arguments.add_argument("--examples", type=int, default=50_000, help="examples of a run")
+    arguments.add_argument("--uncompiled", action="store_true", help="leave compilation out")
     arguments.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = arguments.parse_args()
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp()  # what was compiled before must not count
     torch.set_num_threads(options.threads)
     rows = []
     for model, fields in track(CASES, description="models", console=Console(stderr=True)):
-        specs = [RunSpec(model=model, options=fields, seed=seed, steps=10**6) for seed in range(TOGETHER)]
-        runs = [prepare(spec) for spec in specs]
-        program, alone = Program(runs, compiled=True), usual(prepare(specs[0]), options.steps)
+        spec = RunSpec.of({"model": model, **fields, "steps": 10**6, "train_examples": options.examples})
+        runs = [prepare(spec.with_seed(seed)) for seed in range(options.together)]
+        stack, alone = Stack(runs, compiled=not options.uncompiled), usual(prepare(spec), options.steps)
         start = time.perf_counter()
-        program.advance(0, 1)
+        stack.advance(0, 1)
         compilation = time.perf_counter() - start
-        calls = {"usual": alone, "stacked": lambda: program.advance(1, 1 + options.steps)}  # noqa: B023
-        seconds = shortest(calls, rounds=5, budget=30.0)
+        calls = {"usual": alone, "stacked": lambda: stack.advance(1, 1 + options.steps)}  # noqa: B023
+        seconds = shortest(calls, rounds=options.rounds, budget=30.0)
         usually = seconds["usual"] / options.steps * 1e6
-        ours = seconds["stacked"] / options.steps / TOGETHER * 1e6
+        ours = seconds["stacked"] / options.steps / options.together * 1e6
         name = f"{model}, {fields['num_heads']} heads" if fields else model
         measured = f"{usually:,.0f}", f"{ours:,.0f}", f"{usually / ours:.0f}"
         rows.append([name, *measured, f"{WANTED[model]}", f"{compilation:.0f}"])
     page = write_table(
         options.out / f"training-threads{options.threads}.md",
         "Training",
-        f"batches of {RunSpec().batch} pairs, {TOGETHER} runs stacked. Microseconds of a step of one model, how many "
-        "times as long the usual loop takes, how many times were wanted, and the seconds that compilation took once.",
+        f"batches of {Training().batch_size} pairs, {options.together} runs stacked. Microseconds of a step of one "
+        "model, how many times as long the usual loop takes, how many times were wanted, and the seconds that "
+        "compilation took once.",
         ["model", "usual", "stacked", "usual / stacked", "wanted", "compilation (s)"],
         rows,
     )

@@ -1,9 +1,12 @@
 """The public surface and the habits of the code."""
 
 import importlib
+import io
 import pkgutil
+import re
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -11,13 +14,43 @@ import pytest
 import tpr_attention
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "tpr_attention"
 MODULES = sorted(module.name for module in pkgutil.walk_packages(tpr_attention.__path__, "tpr_attention."))
+PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+FILES = [*SOURCES, *sorted(ROOT.glob("tests/**/*.py")), *sorted(ROOT.glob("benchmarks/**/*.py"))]
+STORE = ROOT / "tests" / "golden" / "store"
+RUN = next(path.name for path in sorted(STORE.iterdir()) if path.is_dir() and not path.name.startswith("."))
+
+
+def loaded(code, *arguments):
+    """The modules that are loaded after some code has run in a process of its own."""
+    code = f"import sys\n{code}\nsys.stdout = sys.__stdout__\nprint('\\n', *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=True)
+    return set(run.stdout.splitlines()[-1].split())
 
 
 def test_importing_the_package_imports_nothing_heavy():
-    code = "import sys, tpr_attention; print(sorted({'torch', 'numpy', 'einops'} & set(sys.modules)))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
+    assert loaded("import tpr_attention").isdisjoint({"torch", "numpy", "einops", "polars", "msgspec"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list", "--store", STORE],
+        ["show", RUN, "--store", STORE],
+        ["report", "--help"],
+        ["run", "modle=tpr"],
+        ["run", "model=tpr", "num_haeds=4"],
+        ["floors", "spilt=square_red"],
+        ["examples", "task=nothing"],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments[:2])).replace(str(ROOT), ""),
+)
+def test_what_trains_nothing_does_not_load_torch(arguments):
+    """Nor matplotlib, which takes as long."""
+    code = "from tpr_attention.cli import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass"
+    assert loaded(code, *arguments).isdisjoint({"torch", "matplotlib"})
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -31,19 +64,47 @@ def test_exports_are_importable_and_documented(name):
         assert not ours or member.__doc__, f"{name}.{export} has no docstring"
 
 
-@pytest.mark.parametrize("package", ["data", "functional", "models", "nn"])
-def test_a_package_exports_only_what_its_modules_export(package):
-    names = set(importlib.import_module(f"tpr_attention.{package}").__all__)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_exports_only_what_is_below_it(package):
+    """What a package defines itself is a table of names, which needs no module."""
+    module = importlib.import_module(f"tpr_attention.{package}")
     prefix = f"tpr_attention.{package}."
     exported = [set(importlib.import_module(name).__all__) for name in MODULES if name.startswith(prefix)]
-    assert names <= set().union(*exported)
+    tables = {name for name in module.__all__ if isinstance(getattr(module, name), dict)}
+    assert set(module.__all__) <= tables.union(*exported)
 
 
 def test_files_are_short_and_their_names_say_what_is_in_them():
-    hiding = {"utils", "common", "base", "helpers", "misc", "types"}
-    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py"), *ROOT.glob("benchmarks/*.py")]:
-        assert path.stem not in hiding, path
-        assert len(path.read_text().splitlines()) <= 300, f"{path} is too long"
+    hiding = {"utils", "common", "base", "helpers", "misc", "types", "own", "growth", "answers", "inside"}
+    assert [path for path in FILES if path.stem in hiding] == []
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in FILES}
+    assert {path: length for path, length in lengths.items() if length > 300} == {}
+
+
+def test_folders_are_small():
+    for folder in {path.parent for path in SOURCES}:
+        assert len(list(folder.glob("*.py"))) <= 18, folder
+
+
+def words_of(path):
+    """The names, strings and docstrings of a file, without comments."""
+    found = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+    return " ".join(token.string for token in found if token.type in (tokenize.NAME, tokenize.STRING))
+
+
+SUBJECT = re.compile(r"\b(references?|transforms?|interactions?|square_red|square_pos|ood_\w+|scale_pos|shape_col)\b")
+MACHINE = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] in ("training", "runner", "report")]
+
+
+def test_the_machine_knows_no_subject():
+    """Training, runner and report know tasks, models and metrics by contract."""
+    found = {str(path.relative_to(PACKAGE)): SUBJECT.findall(words_of(path)) for path in MACHINE}
+    assert {path: words for path, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize("door", ["unittest.mock", "ray._private", "torch._inductor", "torch._dynamo"])
+def test_no_private_doors_of_other_libraries(door):
+    assert [path for path in SOURCES if door in path.read_text()] == []
 
 
 def test_the_version_is_the_one_of_the_citation():

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from tpr_attention.console import Estimate, follow, table
-from tpr_attention.experiments.progress import Failure, Progress
+from tpr_attention.runner.events import Failure, Progress, Waiting
 
 
 def screen(**settings):
@@ -41,6 +41,13 @@ def test_failures_are_told_as_they_are():
     failure = Failure(0, ("abc",), "ValueError: expected [/x] or [red]")
     assert follow([Progress(0, 1, 0, 4), failure], 1, 1, console) == [failure]
     assert text.getvalue() == "failed: ValueError: expected [/x] or [red] (abc)\n"
+
+
+def test_what_is_waited_for_is_told_once():
+    console, text = screen()
+    waiting = Waiting(0, ("abc",), "is being trained by process 7")
+    assert follow([waiting, waiting, Progress(0, 1, 4, 4, True)], 1, 1, console) == []
+    assert text.getvalue() == "waiting: is being trained by process 7\n"
 
 
 def test_without_a_terminal_nothing_moves():

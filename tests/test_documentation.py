@@ -3,11 +3,17 @@
 import csv
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import tpr_attention
+from tpr_attention.cli import COMMANDS, _parser
+from tpr_attention.commands.keys import parse_line
+from tpr_attention.training.sweep import sweep
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in ROOT.glob("docs/*.md") if "{code-cell}" in path.read_text())
@@ -53,6 +59,27 @@ def test_the_commands_of_the_documents_exist():
         assert named <= targets
 
 
+def lines_of_commands():
+    """Every line of the documents that calls the command, without its comment."""
+    for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))):
+        text = re.sub(r"\\\n +", "", page.read_text()).replace("${SLURM_ARRAY_TASK_ID}", "1")
+        for line in re.findall(r"^(?:srun |\.venv/bin/)?tpr-attention (.*)$", text, re.MULTILINE):
+            yield page.name, line
+
+
+def test_the_lines_of_the_documents_can_be_typed():
+    """Commands and options exist, and so do keys but for those of what a reader brings."""
+    seen = set()
+    for page, line in lines_of_commands():
+        words = shlex.split(line, comments=True)
+        parsed = _parser().parse_args(words)
+        seen.add(parsed.subcommand)
+        changes = parsed[parsed.subcommand].get("changes", [])
+        if not any(":" in change for change in changes):
+            assert sweep({}, parse_line(changes)), (page, line)
+    assert seen == set(COMMANDS)
+
+
 def test_the_ratios_of_the_readme_are_those_measured():
     """One sequence, 4 heads, forward and backward: time of causal softmax attention over ours."""
     with (ROOT / "benchmarks" / "results" / "attention-threads1.csv").open() as file:
@@ -82,6 +109,38 @@ def test_the_result_of_the_readme_is_that_of_the_reproduction():
         re.findall(r"^\| (matched|factors-only) .*?\| (?:holds|unchanged) .*?\| ([a-z ]+) \|", shown, re.MULTILINE)
     )
     assert verdicts == {"matched": "holds in part", "factors-only": "holds"}
+
+
+def test_the_names_of_the_package_are_in_the_reference():
+    reference = (ROOT / "docs" / "api.md").read_text()
+    chapter = reference.split("\n## tpr_attention\n")[1].split("\n## ")[0]
+    listed = [name for line in chapter.splitlines() if line.startswith("- ") for name in re.findall(r"`(\w+)`", line)]
+    assert sorted(listed) == sorted(tpr_attention.__all__)
+    described = set(re.findall(r"^\.\. auto(?:function|class):: (?:[\w.]+\.)?(\w+)(?:\(\))?$", reference, re.MULTILINE))
+    assert set(listed) - {"__version__"} <= described
+
+
+def letters_of(*packages):
+    """The letters of the axes in the signatures of packages; axes with longer names say what they are."""
+    sources = [path.read_text() for part in packages for path in ROOT.glob(f"src/tpr_attention/{part}/**/*.py")]
+    shapes = [
+        shape for text in sources for shape in re.findall(r'\b(?:Float|U?Int|Bool)\d*\[[\w.]+, "([^"]*)"\]', text)
+    ]
+    axes = {axis.lstrip("*").split("_")[0] for shape in shapes for axis in shape.split()}
+    assert axes
+    return {axis for axis in axes if re.fullmatch("[a-z]", axis)}
+
+
+def test_the_letters_of_the_notation_are_those_of_the_signatures():
+    chapter = (ROOT / "docs" / "notation.md").read_text().split("## Axes")[1].split("\n## ")[0]
+    listed = set(re.findall(r"^\| `(\w)` \|", chapter, re.MULTILINE))
+    assert letters_of("functional", "nn") == listed
+    others = re.findall(r"^\| `(\w+)` \| (`.*?`) \| .* \|$", chapter, re.MULTILINE)
+    for package in ("tasks", "models", "training", "report"):
+        own = {letter for name, letters in others if name == package for letter in re.findall(r"`(\w)`", letters)}
+        used = letters_of(package)
+        assert own
+        assert own <= used <= own | listed, package
 
 
 def test_the_figures_of_the_reproduction_are_there():

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from tpr_attention.data import CONDITIONS, SPLITS, dsprites_composition, stream
 from tpr_attention.functional import attend, bind, extract, match, memorise, recall, superpose
-from tpr_attention.models import build
+from tpr_attention.generators import named_generator
+from tpr_attention.models.build import build
+from tpr_attention.tasks.composition import CONDITIONS, SPLITS, dsprites_composition
 
 COLOUR, SHAPE = torch.eye(2)
 RED, YELLOW, GREEN = torch.eye(3)
@@ -50,7 +51,7 @@ def test_appendix_b1_scores_are_similarities_of_fillers():
 def test_appendix_d_two_heads_solve_every_test_without_interaction(split):
     """Erase the acted role of the reference, write there what the transform has: zero loss, untrained."""
     task = dsprites_composition(split)
-    model = build("tpr", task, stream(0, "init"), options={"num_heads": 2}).double()
+    model = build("tpr", task, num_heads=2).double()
     roles, fillers = torch.eye(5), torch.eye(3)
     weights = {
         "query_map": torch.stack([roles, roles]),
@@ -60,5 +61,5 @@ def test_appendix_d_two_heads_solve_every_test_without_interaction(split):
     }
     model.attention.load_state_dict(weights)
     for condition in CONDITIONS:
-        batch = task.draw(condition, 20_000, stream(0, condition), torch.float64)
-        assert (model(*batch[:3]) - batch.target).square().mean() < 1e-12
+        batch = task.draw(condition, 20_000, named_generator(0, condition), torch.float64)
+        assert (model(*batch.inputs) - batch.target).square().mean() < 1e-12

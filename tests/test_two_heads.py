@@ -4,7 +4,7 @@ What they find is determined up to what leaves the function as it is:
 
 - the order of heads;
 - size and sign, which move between the factors of a head, and under every action by itself between its query and its
-  new role. `look_inside` puts them into the id;
+  new role. `inspect_weights` puts them into the id;
 - how heads that read and write the same share the work: only the sum of id (x) filler map over heads is determined. In
   appendix D one head erases, with -1 for the reference, and one writes, with +1 for the transform. A single head with
   the id (-1, +1) does both, and so do two that have this id and filler maps that add up to the identity;
@@ -13,16 +13,18 @@ What they find is determined up to what leaves the function as it is:
   components of scales are equal.
 """
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
 from einops import einsum, rearrange
 
-from tpr_attention.data import dsprites_composition, stream
-from tpr_attention.experiments.points import Point
-from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.train import Finished, train
-from tpr_attention.report.inside import look_inside
+from tpr_attention.generators import named_generator
+from tpr_attention.report.inspection import inspect_weights
+from tpr_attention.tasks.composition.task import dsprites_composition
+from tpr_attention.training.points import Point
+from tpr_attention.training.spec import RunSpec
+from tpr_attention.training.train import Finished, train
 
 SEEDS = (0, 2, 5, 8)
 ALIKE = (2, 5, 8)
@@ -32,10 +34,12 @@ ALIKE = (2, 5, 8)
 @pytest.fixture(scope="module", params=[True, False], ids=["ids are learned", "ids are given"])
 def trained(request):
     """Whether ids were learned, and the weights of each seed, all of which have solved the task."""
-    options = {"num_heads": 2, "learn_ids": request.param}
-    specs = [RunSpec(options=options, seed=seed, steps=2000, train_pairs=5000, learning_rate=0.03) for seed in SEEDS]
+    values = {"num_heads": 2, "learn_ids": request.param, "steps": 2000, "train_examples": 5000, "learning_rate": 0.03}
+    specs = [RunSpec.of({**values, "seed": seed}) for seed in SEEDS]
+    jaxtyping.config.update("jaxtyping_disable", True)  # as users run it: checks of shapes take half of the time
     events = list(train(specs, compiled=False, dtype=torch.float64))
-    assert max(max(event.losses) for event in events if isinstance(event, Point) and event.step == 2000) < 1e-6
+    jaxtyping.config.update("jaxtyping_disable", False)
+    assert max(max(event.values) for event in events if isinstance(event, Point) and event.step == 2000) < 1e-6
     found = {event.run: event.weights for event in events if isinstance(event, Finished)}
     return request.param, {spec.seed: {k: np.asarray(v) for k, v in found[spec.digest].items()} for spec in specs}
 
@@ -54,8 +58,8 @@ def substitution():
 
 def visible():
     """A basis of all that fillers of reference and transform can be, in one column each."""
-    batch = dsprites_composition("square_red").draw("train", 5000, stream(0, "visible"), torch.float64)
-    objects = torch.stack([batch.reference, batch.transform], 1).flatten(1)
+    batch = dsprites_composition("square_red").draw("train", 5000, named_generator(0, "visible"), torch.float64)
+    objects = torch.stack(batch.inputs[:2], 1).flatten(1)
     _, sizes, directions = torch.linalg.svd(objects, full_matrices=False)
     return directions[sizes > 1e-9 * sizes[0]].numpy()
 
@@ -81,7 +85,7 @@ def test_together_they_substitute_to_the_letter(trained):
 def test_each_head_reads_and_writes_the_acted_role(trained):
     ids_are_learned, runs = trained
     for seed in ALIKE if ids_are_learned else SEEDS:
-        (layer,) = look_inside(runs[seed]).layers
+        (layer,) = inspect_weights(runs[seed]).layers
         working = [head for head in layer.heads if np.abs(head.ids).max() > 0.01]
         assert working
         for head in working:
@@ -95,7 +99,7 @@ def test_a_head_with_its_own_object_erases_or_writes(trained):
     """With given ids this is appendix D itself. Learned ones read the difference of the two objects instead."""
     ids_are_learned, runs = trained
     for weights in runs.values():
-        (layer,) = look_inside(weights).layers
+        (layer,) = inspect_weights(weights).layers
         erase, write = (head.ids[0] for head in layer.heads)
         if ids_are_learned:
             np.testing.assert_allclose([erase.sum(), write.sum()], 0, atol=1e-2)

@@ -12,10 +12,8 @@ from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from rich.console import Console
 
 from tpr_attention import __version__
-from tpr_attention.experiments.layout import Setup
-from tpr_attention.experiments.spec import SpecError
-from tpr_attention.experiments.store import StoreError
-from tpr_attention.experiments.studies import PLANS, STUDIES
+from tpr_attention.runner.store import StoreError
+from tpr_attention.training.spec import SpecError
 
 __all__ = ["main"]
 
@@ -30,21 +28,23 @@ examples:
 """
 
 RUN = """
-Keys are those of a spec, for example model, options.num_heads, split, interaction, seed, steps, learning_rate; a list
-means each of its values. A file has the same keys, and `runs`, a list of changes that go together:
+Keys are those of a spec: task, model, seed, task.OPTION, model.OPTION and training.KEY. A key may be written without
+its prefix where that is unambiguous, for example num_heads, split, steps, learning_rate; `tpr-attention list` shows
+all. A list means each of its values. A file has the same keys, and `runs`, a list of changes that go together:
 
   split: square_red
   seed: [0, 1, 2]
   runs:
-    - {model: tpr, options: {num_heads: 8}}
+    - {model: tpr, num_heads: 8}
     - {model: my_package.my_module:MyModel}
 
-A model of your own is named by its path; it is called as model(reference, transform, action).
+What you bring is named by its path: model=my_module:MyModel, task=my_module:MyTask, and for the task composition
+split=my_module:my_split or interaction.law=my_module:my_law interaction.factors=[scale,position].
 """
 
 FLOORS = """
-Keys are those of a spec that make up the task, for example interaction, split, seed, require_change; a list means each
-of its values. Without any, all splits and interactions of the paper are shown. There are two losses in each test:
+Keys are those of a task, for example interaction, split, seed, require_change; a list means each of its values. Without
+any, all splits and interactions of the paper are shown. There are two losses in each test:
 
   linear    of the linear map for each action that is best in training
   knowable  of the best answer for who knows the task and what training shows, and nothing else
@@ -106,36 +106,38 @@ def _parser() -> ArgumentParser:
     commands.add_subcommand("report", _report(), help="write the report of what is stored")
     commands.add_subcommand("show", _show(), help="one stored run: spec, losses, provenance, and what its heads do")
     commands.add_subcommand("floors", _floors(), help="how low a loss can be in each test, from the task alone")
+    commands.add_subcommand("examples", _examples(), help="what a task asks, in words and as a picture")
     commands.add_subcommand("verify", _verify(), help="check that every stored file is what was written")
     return parser
 
 
 def _reproduce() -> ArgumentParser:
-    default = Setup()
-    parser = _subparser("Train what the paper's figures need, as far as it is not stored, and write the report.")
+    parser = _subparser("Train what studies need, as far as it is not stored, and write the report.")
     _add_store(parser)
     _add_report(parser)
     parser.add_argument(
         "--studies",
         nargs="+",
-        choices=[*PLANS],
-        default=[*STUDIES, "two-heads"],
-        help="which figures; `readings` varies what the paper leaves open, `search` repeats the learning-rate search, "
-        "`beyond`, `depth` and `scaling` go past the paper",
+        type=str,
+        default=None,
+        metavar="NAME",
+        help="which studies or parts of them (default: the paper's figures); `readings` varies what the paper leaves "
+        "open, `search` repeats the learning-rate search, `beyond`, `depth` and `scaling` go past the paper; "
+        "`tpr-attention list` shows all",
     )
-    parser.add_argument("--seeds", type=PositiveInt, default=default.seeds, help="trainings of each kind")
-    parser.add_argument("--steps", type=PositiveInt, default=default.steps, help="steps of each training")
+    parser.add_argument("--seeds", type=PositiveInt, default=5, help="trainings of each kind")
+    parser.add_argument("--steps", type=PositiveInt, default=10_000, help="steps of each training")
     parser.add_argument(
         "--quick",
         action="store_true",
         help="the two main figures with two seeds and 1,000 steps, in less than a minute; overrules the three above",
     )
-    _add_how(parser)
+    _add_training(parser)
     return parser
 
 
 def _list() -> ArgumentParser:
-    parser = _subparser("What can be asked for by name, and how much of each study is stored.")
+    parser = _subparser("What has a name, and how much of each study is stored.")
     _add_store(parser)
     return parser
 
@@ -149,7 +151,7 @@ def _run() -> ArgumentParser:
         "--sweep", dest="sweep_file", type=str, default=None, metavar="FILE", help="a YAML file that describes the runs"
     )
     _add_store(parser)
-    _add_how(parser)
+    _add_training(parser)
     return parser
 
 
@@ -182,6 +184,18 @@ def _floors() -> ArgumentParser:
     return parser
 
 
+def _examples() -> ArgumentParser:
+    parser = _subparser("Some examples of a task, in training and in each test.")
+    parser.add_argument(
+        "changes", nargs="*", default=[], metavar="key=value", help="the task, and keys of it and their values"
+    )
+    parser.add_argument("--count", type=PositiveInt, default=3, help="examples of each test")
+    parser.add_argument(
+        "--figure", type=str | None, default=None, metavar="FILE", help="draw them into a .png, .svg or .pdf"
+    )
+    return parser
+
+
 def _verify() -> ArgumentParser:
     parser = _subparser("Check the SHA-256 of every stored file; list each that is missing, torn or changed.")
     parser.add_argument("store", type=str, nargs="?", default="runs", metavar="DIR", help="the folder of finished runs")
@@ -210,8 +224,8 @@ def _add_report(parser: ArgumentParser) -> None:
     parser.add_argument("--report", type=str, default="report", metavar="DIR", help="the folder of the report")
 
 
-def _add_how(parser: ArgumentParser) -> None:
-    """Where runs are trained, and how often they are saved: `commands.training.How`."""
+def _add_training(parser: ArgumentParser) -> None:
+    """Where runs are trained, and how often they are saved: `commands.training.TrainingSettings`."""
     parser.add_argument(
         "--workers",
         type=PositiveInt | None,
@@ -219,7 +233,10 @@ def _add_how(parser: ArgumentParser) -> None:
         help="processes of one thread that train at the same time (default: one for each core)",
     )
     parser.add_argument(
-        "--executor", choices=["local", "ray"], default="local", help="processes on this machine, or a Ray cluster"
+        "--executor",
+        type=str,
+        default="local",
+        help="local for processes on this machine, ray for a Ray cluster, or the path of an executor of your own",
     )
     parser.add_argument(
         "--ray-address",
@@ -243,6 +260,7 @@ def _add_how(parser: ArgumentParser) -> None:
 
 
 COMMANDS = {
-    name: f"tpr_attention.commands.{name}" for name in ("reproduce", "run", "report", "show", "floors", "verify")
+    name: f"tpr_attention.commands.{name}"
+    for name in ("reproduce", "run", "report", "show", "floors", "examples", "verify")
 }
 COMMANDS["list"] = "tpr_attention.commands.listing"

@@ -1,4 +1,4 @@
-"""What a terminal shows: progress with the time left, and tables; without a terminal, only begin and end."""
+"""Progress with the time left, and tables on a terminal; without a terminal, only the beginning and the end."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tpr_attention.experiments.progress import Event, Failure, Waiting
-from tpr_attention.experiments.progress import Progress as Step
+from tpr_attention.runner.events import Event, Failure, Waiting
+from tpr_attention.runner.events import Progress as Step
 
 __all__ = ["Estimate", "clock", "follow", "table"]
 

@@ -220,6 +220,7 @@ def test_a_sequence_of_data_gives_the_same_gradients_to_the_queries(normal):
 
 
 @pytest.mark.parametrize("form", list(FORMS))
+@pytest.mark.filterwarnings("ignore:Please use `torch.vmap`:FutureWarning")  # of gradcheck itself, in torch 2.6
 def test_batched_gradients(form, normal):
     inputs = normal(1, 5, 2, 2), normal(1, 5, 2, 1, 2), normal(1, 5, 2, 1, 2), normal(1, 5, 2, 2)
     with chunks(2, 1, 16):

@@ -1,21 +1,24 @@
-"""A store that an earlier version wrote is read: its runs have the same names, and nothing is taken for changed."""
+"""A stored store of this schema is read: its runs have the same names, and no file counts as changed."""
 
-from pathlib import Path
+import polars as pl
 
-from tpr_attention.experiments.run import missing
-from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.store import Store
+from tests.golden.write_store import SPECS, STORE
+from tpr_attention.runner.run import missing
+from tpr_attention.runner.store import Store
+from tpr_attention.training.curves import CURVE
 
-SPECS = [RunSpec(model=model, steps=4, train_pairs=50, eval_pairs=10, batch=50) for model in ("tpr", "linear-floor")]
 
-
-def test_a_store_of_schema_2():
-    store = Store(Path(__file__).parent / "store")
+def test_a_store_of_schema_3():
+    store = Store(STORE)
     assert not list(store.faults())
     assert not missing(SPECS, store)
     for spec in SPECS:
         assert store.spec(spec.digest) == spec
         assert store.provenance(spec.digest)["threads"] == 1
-        assert {"step", "condition"} <= set(store.curve(spec.digest).columns)
+        names, curve = store.names(spec.digest), store.curve(spec.digest)
+        assert curve.schema == CURVE
+        assert set(names) == {"conditions", "metrics", "groups", "axes"}
+        assert set(curve["metric"]) <= set(names["metrics"])
     maps = {f"attention.{name}" for name in ("query_map", "id_query", "filler_map", "role_map")}
     assert set(store.weights(SPECS[0].digest)) == maps
+    assert pl.read_parquet(STORE / "runs.parquet").equals(store.table(store))

@@ -8,23 +8,28 @@ from pathlib import Path
 
 import torch
 
-from tpr_attention.experiments.points import Point
-from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.train import train
 from tpr_attention.models import MODELS
+from tpr_attention.training.points import Point
+from tpr_attention.training.spec import RunSpec
+from tpr_attention.training.train import train
 
 CURVES = Path(__file__).parent / "curves.csv"
 COLUMNS = ("model", "condition", "step", "loss")
 
 
+TASKS = {"composition": {"task": "composition", "split": "scale_pos", "interaction": "scale_pos"}}
+"""For each folder of `models`, what they are trained with."""
+
+
 def curves(model):
-    """Fifty steps in float64, with an interaction, at a few steps: (condition, step) to the mean loss over roles."""
-    spec = RunSpec(model=model, steps=50, train_pairs=1000, eval_pairs=100, interaction="scale_pos", split="scale_pos")
+    """Fifty steps in float64, at a few steps: (condition, step) to the loss."""
+    training = {"steps": 50, "train_examples": 1000, "test_examples": 100}
+    spec = RunSpec.of({"model": model, **TASKS[MODELS[model].split(".")[2]], **training})
     points = (event for event in train([spec], compiled=False, dtype=torch.float64) if isinstance(event, Point))
     return {
-        (p.condition, p.step): sum(p.losses) / len(p.losses)
-        for p in points
-        if p.step in (0, 16, 50) and p.action is None
+        (point.condition, point.step): point.values[0]
+        for point in points
+        if point.step in (0, 16, 50) and point.group is None
     }
 
 

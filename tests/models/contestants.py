@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from tpr_attention.models import CopyAndUpdate
+from tpr_attention.models.composition.copy_and_update import CopyAndUpdate
 
 
 class Swap(CopyAndUpdate):
@@ -249,9 +249,12 @@ class Sparse(nn.Module):
         return reference + self.table(action.argmax(-1)).reshape(reference.shape)
 
 
-class Needy(nn.Module):
+class Counted(nn.Module):
+    """A sound one that asks for some sizes."""
+
     def __init__(self, num_roles, depth):
         super().__init__()
+        self.given = num_roles, depth
 
 
 class Refuses(nn.Module):
@@ -270,7 +273,7 @@ class MixesRowsOfTheUpdate(Swap):
 
     def __init__(self):
         super().__init__(5, 6, 3)
-        self.start_at_copy()
+        self.zero_output_map()
 
     def update(self, reference, transform, action):
         return super().update(reference, transform.mean(0, keepdim=True).expand_as(transform), action)

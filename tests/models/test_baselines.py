@@ -5,11 +5,19 @@ from math import exp, sqrt
 import pytest
 import torch
 
-from tpr_attention.data import CONDITIONS, dsprites_composition, stream
-from tpr_attention.models import MODELS, Classical, ClassicalRoles, Interpolate, Linear, ResNet, build
+from tpr_attention.generators import named_generator
+from tpr_attention.models import MODELS
+from tpr_attention.models.build import build
+from tpr_attention.models.composition.classical import Classical
+from tpr_attention.models.composition.classical_roles import ClassicalRoles
+from tpr_attention.models.composition.montero import Interpolate, Linear
+from tpr_attention.models.composition.resnet import ResNet
+from tpr_attention.tasks.composition import CONDITIONS, dsprites_composition
+
+from .conformance import moved
 
 IDS = torch.eye(2, dtype=torch.float64)
-LEARNERS = [name for name in MODELS if name not in ("oracle", "linear-floor")]
+LEARNERS = [name for name, path in MODELS.items() if ".composition." in path and name not in ("oracle", "linear-floor")]
 
 
 def attended(attention, asking, tokens):
@@ -79,8 +87,8 @@ def test_a_baseline_is_its_definition(model, literal, generator):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_model_looks_at_all_that_it_is_given(name, generator):
     task = dsprites_composition("square_red", "shape_col")
-    model = build(name, task, stream(0, "init"), start_at_copy=False)
-    reference, transform, action, _ = task.draw("train", 32, generator)
+    model = moved(build(name, task))
+    reference, transform, action = task.draw("train", 32, generator).inputs
     output = model(reference, transform, action) - reference
     other = torch.randn(reference.shape, generator=generator)
     for changed in (
@@ -95,8 +103,8 @@ def test_a_model_looks_at_all_that_it_is_given(name, generator):
 
 def losses(model, split="square_red"):
     task = dsprites_composition(split)
-    batches = [task.draw(condition, 500, stream(0, condition)) for condition in CONDITIONS]
-    return [(model(*batch[:3]) - batch.target).square().mean().item() for batch in batches]
+    batches = [task.draw(condition, 500, named_generator(0, condition)) for condition in CONDITIONS]
+    return [(model(*batch.inputs) - batch.target).square().mean().item() for batch in batches]
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from tpr_attention.functional import attend, match_general, memorise, memorise_general, rebind
+from tpr_attention.functional.readout import READOUTS
 from tpr_attention.nn import FixedRoleQueries, LinearQueries, Queries, State, TPRAttention
 
 FORMS = ["auto", "parallel", "chunked", "recurrent"]
@@ -57,7 +58,7 @@ def test_the_layer_is_algorithm_1_with_its_gradients(kind, num_matches, causal, 
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("normalise", [None, "count", "rms"])
+@pytest.mark.parametrize("normalise", [None, *READOUTS])
 @pytest.mark.parametrize("kind", [LinearQueries, FixedRoleQueries])
 def test_forward_stream_and_step_agree(kind, normalise, form, normal):
     layer = layer_of(kind, normalise=normalise, form=form)
@@ -162,17 +163,13 @@ def test_a_map_of_the_default_queries_can_be_replaced(normal):
 def test_normalised_readouts_do_not_grow_with_the_length():
     """The same object over and over: a plain sum doubles with the length."""
     objects = torch.ones(1, 64, 4, 3, dtype=torch.float64)
-    growth = {}
-    for normalise in (None, "count", "rms"):
-        output = layer_of(normalise=normalise)(objects)
-        growth[normalise] = float((output[0, 63].norm() / output[0, 31].norm()).detach())
-    assert growth[None] == pytest.approx(2)
-    assert growth["count"] == pytest.approx(1)
-    assert growth["rms"] == pytest.approx(1)
+    sizes = {name: layer_of(normalise=name)(objects)[0].detach().norm(dim=(-2, -1)) for name in (None, *READOUTS)}
+    growth = {name: float(size[63] / size[31]) for name, size in sizes.items()}
+    assert growth == pytest.approx({None: 2, "count": 1, "rms": 1, "unit": 1}, rel=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("normalise", ["count", "rms"])
+@pytest.mark.parametrize("normalise", READOUTS)
 def test_normalisation_happens_in_the_precision_of_the_sum(normalise, dtype):
     """The plain sum of these objects overflows float16; what is normalised does not."""
     objects = torch.full((1, 400, 4, 3), 3.0, dtype=torch.float64)
@@ -216,7 +213,11 @@ def test_a_perfect_match_starts_with_a_score_of_about_one(generator):
         ({"num_heads": 2.0}, TypeError, "num_heads: expected a whole number, got 2.0"),
         ({"num_heads": True}, TypeError, "num_heads: expected a whole number, got True"),
         ({"num_matches": 0}, ValueError, "num_matches: expected at least 1, got 0"),
-        ({"normalise": "softmax"}, ValueError, "normalise: expected None or one of .'count', 'rms'., got 'softmax'"),
+        (
+            {"normalise": "softmax"},
+            ValueError,
+            "normalise: expected None or one of .'count', 'rms', 'unit'., got 'softmax'",
+        ),
         ({"form": "fast"}, ValueError, "form: expected one of .*, got 'fast'"),
         ({"queries": lambda objects: None}, TypeError, "queries: expected a module"),
         ({"normalise": ["count"]}, ValueError, "normalise: expected None or one of"),

@@ -14,7 +14,7 @@ from tpr_attention.nn import (
     ActionHeads,
     ActionTPRAttention,
     FixedRoleQueries,
-    HigherOrderTPRAttention,
+    HigherOrderActionTPRAttention,
     LinearQueries,
     TPRAttention,
 )
@@ -26,8 +26,8 @@ LAYERS = {
     "chunked": lambda **options: TPRAttention(4, 3, 5, form="chunked", **options),
     "mean": lambda **options: TPRAttention(4, 3, 5, normalise="count", **options),
     "action": lambda **options: ActionTPRAttention(6, 4, 3, 5, num_objects=7, **options),
-    "action, unit length": lambda **options: ActionTPRAttention(6, 4, 3, 5, num_objects=7, normalise=True, **options),
-    "second order": lambda **options: HigherOrderTPRAttention(6, 4, 3, 5, num_objects=7, **options),
+    "action, unit length": lambda **options: ActionTPRAttention(6, 4, 3, 5, num_objects=7, normalise="unit", **options),
+    "second order": lambda **options: HigherOrderActionTPRAttention(6, 4, 3, 5, num_objects=7, **options),
 }
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.report import made_up
-from tpr_attention.experiments.store import Store
 from tpr_attention.report.results import Results
+from tpr_attention.runner.store import Store
 
 
 @pytest.fixture
@@ -12,11 +12,11 @@ def store(tmp_path):
 
 @pytest.fixture
 def run(store):
-    """Store the runs of a study, all of them or those that are wanted, and read them back."""
+    """Store the runs of a plan, all of them or those that are wanted, and read them back."""
 
-    def save(study, wanted=lambda spec: True, values=made_up.losses):
-        for spec in filter(wanted, study.specs):
+    def save(plan, wanted=lambda spec: True, values=made_up.losses):
+        for spec in filter(wanted, plan.specs):
             made_up.save(store, spec, values)
-        return Results(store, study.specs)
+        return Results(store, plan.specs)
 
     return save

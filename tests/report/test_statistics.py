@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tpr_attention.experiments.layout import Band
+from tpr_attention.report.panels import Band
 from tpr_attention.report.statistics import band, difference, nearest, ratio, standard_error
 
 SEEDS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
-from tpr_attention.experiments.spec import SpecError
+from tpr_attention.training.spec import SpecError
 
-__all__ = ["of_file", "of_line"]
+__all__ = ["parse_file", "parse_line"]
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -20,8 +20,8 @@ _Loader.add_implicit_resolver(
 )
 
 
-def of_file(path: str) -> dict[str, object]:
-    """What a YAML file says."""
+def parse_file(path: str) -> dict[str, object]:
+    """Read the keys and values of a YAML file."""
     try:
         found = yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -31,10 +31,10 @@ def of_file(path: str) -> dict[str, object]:
     return found
 
 
-def of_line(changes: Sequence[str]) -> dict[str, object]:
-    """What was typed.
+def parse_line(changes: Sequence[str]) -> dict[str, object]:
+    """Read keys and values as they are typed.
 
-    >>> of_line(["model=tpr", "seed=[0, 1]", "learning_rate=1e-3"])
+    >>> parse_line(["model=tpr", "seed=[0, 1]", "learning_rate=1e-3"])
     {'model': 'tpr', 'seed': [0, 1], 'learning_rate': 0.001}
     """
     described: dict[str, object] = {}

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tpr_attention.experiments.layout import Setup
-from tpr_attention.experiments.store import Store
-from tpr_attention.report.write import infer_setup, write_report
+from tpr_attention.report.write import write_report
+from tpr_attention.runner.store import Store
+from tpr_attention.studies import Setup
+from tpr_attention.studies.compose import compose, infer_setup
 
 __all__ = ["command", "write"]
 
@@ -22,5 +23,6 @@ def command(store: str, report: str, console: Console) -> int:
 def write(store: Store, folder: Path, setup: Setup, console: Console) -> None:
     """Write the report and say where it is."""
     with console.status("writing the report"):
-        page = write_report(store, folder, setup, workers=os.cpu_count() or 1)
+        document, results = compose(store, setup)
+        page = write_report(document, folder, losses=results.final_values(), workers=os.cpu_count() or 1)
     console.print(f"report: {page}", highlight=False, markup=False)

@@ -1,4 +1,4 @@
-"""`tpr-attention reproduce`: train what the paper's figures need, then write the report."""
+"""`tpr-attention reproduce`: train what studies need, then write the report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,9 +7,11 @@ from typing import Any
 from rich.console import Console
 
 from tpr_attention.commands import report as reporting
-from tpr_attention.commands.training import How, opened, train_missing
-from tpr_attention.experiments.layout import Setup
-from tpr_attention.experiments.studies import READ_AGAIN, specs_of
+from tpr_attention.commands.training import TrainingSettings, open_store, train_missing
+from tpr_attention.imports import nearest
+from tpr_attention.studies import STUDIES, Setup
+from tpr_attention.studies.paper.figures import MAIN
+from tpr_attention.training.spec import RunSpec, SpecError
 
 __all__ = ["command"]
 
@@ -19,20 +21,32 @@ QUICK = Setup(seeds=2, steps=1_000)
 def command(
     store: str,
     report: str,
-    studies: Sequence[str],
+    studies: Sequence[str] | None,
     seeds: int,
     steps: int,
     quick: bool,
     console: Console,
-    **how: Any,
+    **settings: Any,
 ) -> int:
     """Train what is not stored, then write the report."""
     setup = QUICK if quick else Setup(int(seeds), int(steps))
-    means = How(**how)
-    with opened(store, means) as runs:
-        code = train_missing(specs_of(READ_AGAIN if quick else studies, setup), runs, means, console)
-        if means.is_part:
+    training = TrainingSettings(**settings)
+    default = [name for study in STUDIES.values() for name in study.by_default]
+    specs = _specs(MAIN if quick else studies or default, setup)
+    with open_store(store, training) as runs:
+        code = train_missing(specs, runs, training, console)
+        if training.is_part:
             console.print("when all parts are done: tpr-attention report", highlight=False)
-        elif not means.dry_run:
+        elif not training.dry_run:
             reporting.write(runs, Path(report), setup, console)
     return code
+
+
+def _specs(names: Sequence[str], setup: Setup) -> list[RunSpec]:
+    """The distinct runs of studies and plans by name."""
+    plans = {name: plan for study in STUDIES.values() for name, plan in study.plans.items()}
+    known = plans | {name: study.specs for name, study in STUDIES.items()}
+    for name in names:
+        if name not in known:
+            raise SpecError(f"--studies: expected some of {', '.join(known)}, got {name!r}{nearest(name, known)}")
+    return list(dict.fromkeys(spec for name in names for spec in known[name](setup)))

@@ -2,12 +2,12 @@
 
 from rich.console import Console
 
-from tpr_attention.experiments.checkpoints import Checkpoints
-from tpr_attention.experiments.store import CURVE, WEIGHTS, Store
+from tpr_attention.runner.checkpoints import Checkpoints
+from tpr_attention.runner.store import CURVE, WEIGHTS, Store
 
 __all__ = ["command"]
 
-SAME = ("version_torch", "processor", "threads", "compiler_found", "trained_together")
+SAME = ("version_torch", "device", "processor", "threads", "compiler_found", "trained_together")
 """What must be the same for two trainings to give the same bits."""
 
 

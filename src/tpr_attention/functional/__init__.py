@@ -3,27 +3,19 @@
 The definitions of the paper are `bind`, `superpose`, `unbind` and `tag`; `memorise`, `match`, `extract`, `rebind` and
 `attend`; and for any order `memorise_general` and `match_general`. `recall` and `match_unbuilt` give the same results
 without building the memory.
+
+Appendix D as functions of an action is in `tpr_attention.functional.action`, which needs no torch: a name is imported
+when it is first used.
 """
 
-from tpr_attention.functional.attention import attend, extract, match, memorise, rebind
-from tpr_attention.functional.binding import bind, dual_basis, superpose, tag, unbind
-from tpr_attention.functional.factored import recall, state_shape
-from tpr_attention.functional.general import match_general, match_unbuilt, memorise_general
+from tpr_attention.lazy import lazy_exports
 
-__all__ = [
-    "attend",
-    "bind",
-    "dual_basis",
-    "extract",
-    "match",
-    "match_general",
-    "match_unbuilt",
-    "memorise",
-    "memorise_general",
-    "rebind",
-    "recall",
-    "state_shape",
-    "superpose",
-    "tag",
-    "unbind",
-]
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "attention": ["attend", "extract", "match", "memorise", "rebind"],
+        "binding": ["bind", "dual_basis", "superpose", "tag", "unbind"],
+        "factored": ["recall", "state_shape"],
+        "general": ["match_general", "match_unbuilt", "memorise_general"],
+    },
+)

@@ -120,39 +120,39 @@ def recall(
 
 
 def _parallel(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
-    n, length, readers, matches, filler_dim = reading.match_filler.shape
+    memories, length, readers, matches, filler_dim = reading.match_filler.shape
     if reading.match_role is not None and reading.state is None and length < filler_dim:
         fillers = _parallel_short(reading, causal)
     else:
         queries = reading.queries()
-        keys = [*_each(reading.key, 2)] * (matches if reading.shared_key else 1)
-        rows = [query.reshape(n, length * readers, -1) for query in _each(queries, 3)]
+        keys = [*_each(reading.key, 2)] * (matches if reading.shared_key() else 1)
+        rows = [query.reshape(memories, length * readers, -1) for query in _each(queries, 3)]
         scores = _product([query @ key.mT for query, key in zip(rows, keys, strict=True)])
-        readout = (scores * causal_mask(length, reading.match_filler) if causal else scores) @ reading.values
+        readout = (scores * causal_mask(length, reading.match_filler) if causal else scores) @ reading.values()
         if reading.state is not None:
-            features = query_features(queries, shared_key=reading.shared_key)
-            readout = readout + features.reshape(n, length * readers, -1) @ reading.state
-        fillers = _extract(readout.reshape(n, length, readers, -1), reading)
+            features = query_features(queries, shared_key=reading.shared_key())
+            readout = readout + features.reshape(memories, length * readers, -1) @ reading.state
+        fillers = _extract(readout.reshape(memories, length, readers, -1), reading)
     return fillers, _after(reading) if final_state else None
 
 
 def _parallel_short(reading: Reading, causal: bool) -> Tensor:
     """Filler first, role second: cheaper while t r < r f, when a score costs less to store than a query."""
-    n, length, readers, _, filler_dim = reading.match_filler.shape
+    memories, length, readers, _, filler_dim = reading.match_filler.shape
     assert reading.match_role is not None
     assert reading.target_role is not None
     roles = reading.target_role.shape[3]
     rows = length * readers
-    held = reading.key.reshape(n, length * roles, filler_dim)
+    held = reading.key.reshape(memories, length * roles, filler_dim)
     factors = []
     for role, filler in zip(_each(reading.match_role, 3), _each(reading.match_filler, 3), strict=True):
-        met = filler.reshape(n, rows, filler_dim) @ held.mT
-        factors.append((met.reshape(n, rows, length, roles) * role.reshape(n, rows, 1, roles)).sum(-1))
+        met = filler.reshape(memories, rows, filler_dim) @ held.mT
+        factors.append((met.reshape(memories, rows, length, roles) * role.reshape(memories, rows, 1, roles)).sum(-1))
     scores = _product(factors)
     if causal:
         scores = scores * causal_mask(length, reading.match_filler)
-    weights = scores.unsqueeze(-1) * reading.target_role.reshape(n, rows, 1, roles)
-    return (weights.reshape(n, rows, length * roles) @ held).reshape(n, length, readers, filler_dim)
+    weights = scores.unsqueeze(-1) * reading.target_role.reshape(memories, rows, 1, roles)
+    return (weights.reshape(memories, rows, length * roles) @ held).reshape(memories, length, readers, filler_dim)
 
 
 def _chunked(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
@@ -160,16 +160,16 @@ def _chunked(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor,
         memory = _after(reading)
         return _read(reading, slice(None), memory), memory
     match_role, query, key, value = reading.match_role, reading.match_filler, reading.key, reading.value
-    if reading.num_matches == 1:
+    if reading.num_matches() == 1:
         rank_one = None if match_role is None else match_role.squeeze(3)
         return sweep(rank_one, query.squeeze(3), key.squeeze(2), value, reading.target_role, reading.start())
-    features = query_features(reading.queries(), shared_key=reading.shared_key)
-    keys = key_features(key, reading.num_matches)
-    return sweep(None, features, keys, reading.values, reading.target_role, reading.start())
+    features = query_features(reading.queries(), shared_key=reading.shared_key())
+    keys = key_features(key, reading.num_matches())
+    return sweep(None, features, keys, reading.values(), reading.target_role, reading.start())
 
 
 def _recurrent(reading: Reading, causal: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
-    keys, values = key_features(reading.key, reading.num_matches), reading.values
+    keys, values = key_features(reading.key, reading.num_matches()), reading.values()
     memory = reading.start()
     readouts = []
     for t in range(keys.shape[1]):
@@ -188,26 +188,26 @@ FORMS: dict[str, Callable[[Reading, bool, bool], tuple[Tensor, Tensor | None]]] 
 
 def _cheapest(reading: Reading, causal: bool, final_state: bool) -> str:
     """The form that should take less time, in units of multiplications."""
-    n, length, readers, matches, _ = reading.match_filler.shape
-    width, value = reading.key.shape[3], reading.values.shape[2]
-    memory = reading.num_features * value
-    parallel = n * length * readers * length * (matches * width + value)
-    parallel += n * length * memory * (final_state + (reading.state is not None) * readers)
+    memories, length, readers, matches, _ = reading.match_filler.shape
+    width, value = reading.key.shape[3], reading.values().shape[2]
+    memory = reading.num_features() * value
+    parallel = memories * length * readers * length * (matches * width + value)
+    parallel += memories * length * memory * (final_state + (reading.state is not None) * readers)
     if parallel <= _SWEEP_OVERHEAD:
         return "parallel"
-    chunked = n * length * (1 + readers) * memory
+    chunked = memories * length * (1 + readers) * memory
     if causal:
-        chunk = min(length, chunk_size(max(reading.num_features, value), readers))
-        chunked += n * length * readers * chunk * (reading.num_features + value)
+        chunk = min(length, chunk_size(max(reading.num_features(), value), readers))
+        chunked += memories * length * readers * chunk * (reading.num_features() + value)
         chunked += _SWEEP_OVERHEAD
     if matches > 1:
-        chunked += n * length * readers * reading.num_features * matches * 2 ** (matches - 1) * _PASS
+        chunked += memories * length * readers * reading.num_features() * matches * 2 ** (matches - 1) * _PASS
     return "parallel" if parallel <= chunked else "chunked"
 
 
 def _after(reading: Reading) -> Tensor:
     """The memory once all objects are in it."""
-    memory = key_features(reading.key, reading.num_matches).mT @ reading.values
+    memory = key_features(reading.key, reading.num_matches()).mT @ reading.values()
     return memory if reading.state is None else reading.state + memory
 
 
@@ -218,7 +218,7 @@ def _read(reading: Reading, at: slice, memory: Tensor) -> Tensor:
         match_filler=reading.match_filler[:, at],
         target_role=None if reading.target_role is None else reading.target_role[:, at],
     )
-    features = query_features(queries.queries(), shared_key=reading.shared_key)
+    features = query_features(queries.queries(), shared_key=reading.shared_key())
     readout = features.flatten(1, 2) @ memory
     return _extract(readout.reshape(*features.shape[:3], -1), queries)
 

@@ -1,4 +1,4 @@
-"""The two kinds of roles, laid out as one problem: n memories, each read by g queries at every position."""
+"""The two kinds of roles, laid out as one problem: b memories, each read by g queries at every position."""
 
 from typing import NamedTuple
 
@@ -12,40 +12,36 @@ __all__ = ["Reading", "by_head", "by_sequence"]
 
 
 class Reading(NamedTuple):
-    """Linear attention over n sequences of keys and values, which form n memories."""
+    """Linear attention over b sequences of keys and values, which form b memories."""
 
-    match_role: Float[Tensor, "n t g m r"] | None
-    match_filler: Float[Tensor, "n t g m f"]
-    key: Float[Tensor, "n t k d"]  # k = 1: one key for all matches; k = m: one for each
-    value: Float[Tensor, "n t v"] | None  # None: the key
-    target_role: Float[Tensor, "n t g r"] | None
-    state: Float[Tensor, "n p v"] | None
+    match_role: Float[Tensor, "b t g m r"] | None
+    match_filler: Float[Tensor, "b t g m f"]
+    key: Float[Tensor, "b t m_k d"]  # m_k is 1, one key for all matches, or m
+    value: Float[Tensor, "b t v"] | None  # None: the key
+    target_role: Float[Tensor, "b t g r"] | None
+    state: Float[Tensor, "b p v"] | None
 
-    @property
     def num_matches(self) -> int:
         return self.match_filler.shape[3]
 
-    @property
     def shared_key(self) -> bool:
         return self.key.shape[2] == 1
 
-    @property
     def values(self) -> Tensor:
         return self.key.squeeze(2) if self.value is None else self.value
 
-    @property
     def num_features(self) -> int:
-        return num_features(self.key.shape[3], self.num_matches, shared_key=self.shared_key)
+        return num_features(self.key.shape[3], self.num_matches(), shared_key=self.shared_key())
 
-    def queries(self) -> Float[Tensor, "n t g m d"]:
+    def queries(self) -> Float[Tensor, "b t g m d"]:
         if self.match_role is None:
             return self.match_filler
         return (self.match_role.unsqueeze(-1) * self.match_filler.unsqueeze(-2)).flatten(-2)
 
-    def start(self) -> Float[Tensor, "n p v"]:
+    def start(self) -> Float[Tensor, "b p v"]:
         if self.state is not None:
             return self.state
-        return self.key.new_zeros(self.key.shape[0], self.num_features, self.values.shape[2])
+        return self.key.new_zeros(self.key.shape[0], self.num_features(), self.values().shape[2])
 
 
 def by_sequence(

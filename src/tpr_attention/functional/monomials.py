@@ -24,8 +24,8 @@ def num_features(size: int, num_matches: int, *, shared_key: bool) -> int:
     return prod(range(size, size + num_matches)) // factorial(num_matches)
 
 
-def key_features(key: Float[Tensor, "*batch k d"], num_matches: int) -> Float[Tensor, "*batch p"]:
-    """The monomials of one key shared by all matches (k = 1), or the outer product of one key for each (k = m).
+def key_features(key: Float[Tensor, "*batch m_k d"], num_matches: int) -> Float[Tensor, "*batch p"]:
+    """The monomials of one key shared by all matches (m_k = 1), or the outer product of one key for each (m_k = m).
 
     >>> key_features(torch.tensor([[2.0, 3.0]]), 2)
     tensor([4., 6., 9.])

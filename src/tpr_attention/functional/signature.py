@@ -131,7 +131,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = {**{name: args[k] for k, name in enumerate(names[: len(args)])}, **kwargs}
         sizes: Sizes = {}
         tensors: dict[str, Tensor] = {}
         for name, (axes, optional) in specs.items():

@@ -1,6 +1,6 @@
 """Causal linear attention over a long sequence, in chunks, with a backward that recomputes what it can.
 
-`n` memories are read by `g` queries each at every position. Inside a chunk of c positions the scores are formed; what
+`b` memories are read by `g` queries each at every position. Inside a chunk of c positions the scores are formed; what
 came before the chunk is one matrix, the memory. k chunks form a block: the memories at their starts follow from one
 matrix product, so that small memories do not cost one small kernel for each chunk.
 
@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 __all__ = ["causal_mask", "chunk_size", "extract_each", "sweep"]
 
@@ -35,13 +36,13 @@ def _chunks_in_block(width: int) -> int:
 
 
 def sweep(
-    match_role: Float[Tensor, "n t g r"] | None,
-    query: Float[Tensor, "n t g q"],
-    key: Float[Tensor, "n t p"],
-    value: Float[Tensor, "n t v"] | None,
-    target_role: Float[Tensor, "n t g r_t"] | None,
-    state: Float[Tensor, "n p v"],
-) -> tuple[Float[Tensor, "n t g f"], Float[Tensor, "n p v"]]:
+    match_role: Float[Tensor, "b t g r"] | None,
+    query: Float[Tensor, "b t g d"],
+    key: Float[Tensor, "b t p"],
+    value: Float[Tensor, "b t v"] | None,
+    target_role: Float[Tensor, "b t g r_t"] | None,
+    state: Float[Tensor, "b p v"],
+) -> tuple[Float[Tensor, "b t g f"], Float[Tensor, "b p v"]]:
     """Read every position's memory, the position itself included; also return the memory after the last.
 
     Where `match_role` is given the query is its outer product with `query`, and where `target_role` is given the
@@ -97,7 +98,8 @@ class _Sweep(torch.autograd.Function):
         ctx.save_for_backward(*tensors, *output[2:])
         kept = output[2:] if _depends_on_the_past(ctx) else output[1:]
         ctx.mark_non_differentiable(*kept)
-        ctx.set_materialize_grads(False)  # zeros for what is kept would cost as much as keeping it
+        if isinstance(ctx, FunctionCtx):  # else it stands for one under vmap, to which torch 2.6 cannot pass None
+            ctx.set_materialize_grads(False)  # zeros for what is kept would cost as much as keeping it
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -183,7 +185,7 @@ def _block(number: int, size: int, key: Tensor) -> tuple[int, int]:
 
 
 def _rows(role: Tensor | None, vector: Tensor, at: tuple[int, int], chunk: int) -> Tensor:
-    """Rows `[(n k) (c g) p]` of a block: the vectors, or their outer products with the roles."""
+    """Rows `[(b k) (c g) p]` of a block: the vectors, or their outer products with the roles."""
     vector = vector.narrow(1, *at)
     if role is not None:
         vector = role.narrow(1, *at).unsqueeze(-1) * vector.unsqueeze(-2)
@@ -191,13 +193,13 @@ def _rows(role: Tensor | None, vector: Tensor, at: tuple[int, int], chunk: int) 
 
 
 def _chunks(key: Tensor, value: Tensor | None, at: tuple[int, int], chunk: int) -> tuple[Tensor, Tensor]:
-    """Keys and values of a block, `[(n k) c p]` and `[(n k) c v]`."""
+    """Keys and values of a block, `[(b k) c p]` and `[(b k) c v]`."""
     k = key.narrow(1, *at).reshape(-1, chunk, key.shape[2])
     return k, k if value is None else value.narrow(1, *at).reshape(-1, chunk, value.shape[2])
 
 
 def _prefix(updates: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """The memory before each chunk `[(n k) p v]`, and after the last `[n p v]`."""
+    """The memory before each chunk `[(b k) p v]`, and after the last `[b p v]`."""
     chunks = updates.shape[0] // state.shape[0]
     if chunks == 1:
         return state, state + updates

@@ -1,40 +1,29 @@
-"""The contestants: all of them answer `model(reference, transform, action)`.
+"""Models by name. `build` makes one for a task; `check_contract` tells what a model of your own still lacks.
 
-`MODELS` is their table and `build` makes one by name, or a class of your own by its path. To write one, subclass
-`CopyAndUpdate` and say what to add to the reference; `check_contract` tells what a model still lacks.
+`MODELS` names them by import path, so that names can be listed without loading torch. A model of your own joins by its
+path: `model=my_package.my_module:MyModel`.
 """
 
-from tpr_attention.models.build import MODELS, build, option_types
-from tpr_attention.models.classical import Classical
-from tpr_attention.models.classical_roles import ClassicalRoles
-from tpr_attention.models.contract import ContractError, Task, check_contract, from_path
-from tpr_attention.models.copy_and_update import CopyAndUpdate
-from tpr_attention.models.linear_floor import LinearFloor
-from tpr_attention.models.matched import classical_matched, classical_roles_matched, parameter_count, resnet_matched
-from tpr_attention.models.montero import Interpolate, Linear
-from tpr_attention.models.oracle import Oracle
-from tpr_attention.models.resnet import ResNet
-from tpr_attention.models.tpr import TPR
+__all__ = ["MODELS"]
 
-__all__ = [
-    "MODELS",
-    "TPR",
-    "Classical",
-    "ClassicalRoles",
-    "ContractError",
-    "CopyAndUpdate",
-    "Interpolate",
-    "Linear",
-    "LinearFloor",
-    "Oracle",
-    "ResNet",
-    "Task",
-    "build",
-    "check_contract",
-    "classical_matched",
-    "classical_roles_matched",
-    "from_path",
-    "option_types",
-    "parameter_count",
-    "resnet_matched",
-]
+_COMPOSITION = "tpr_attention.models.composition"
+
+MODELS: dict[str, str] = {
+    "tpr": f"{_COMPOSITION}.tpr:TPR",
+    "classical": f"{_COMPOSITION}.classical:Classical",
+    "resnet": f"{_COMPOSITION}.resnet:ResNet",
+    "classical-roles": f"{_COMPOSITION}.classical_roles:ClassicalRoles",
+    "classical-matched": f"{_COMPOSITION}.matched:classical_matched",
+    "classical-roles-matched": f"{_COMPOSITION}.matched:classical_roles_matched",
+    "resnet-matched": f"{_COMPOSITION}.matched:resnet_matched",
+    "tpr-second": f"{_COMPOSITION}.tpr_stack:tpr_second",
+    "tpr-stack": f"{_COMPOSITION}.tpr_stack:tpr_stack",
+    "tpr-deep": f"{_COMPOSITION}.deep:tpr_deep",
+    "classical-deep": f"{_COMPOSITION}.deep:classical_deep",
+    "resnet-deep": f"{_COMPOSITION}.deep:resnet_deep",
+    "linear": f"{_COMPOSITION}.montero:Linear",
+    "interpolate": f"{_COMPOSITION}.montero:Interpolate",
+    "linear-floor": f"{_COMPOSITION}.linear_floor:LinearFloor",
+    "oracle": f"{_COMPOSITION}.oracle:Oracle",
+}
+"""Name to the constructor's import path. What a constructor asks for by name and the task has, it is given."""

@@ -1,127 +1,66 @@
-"""The table of contestants, and how one is made from its name."""
+"""How a model is made from its name for a task."""
 
-import inspect
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
-from tpr_attention.functional.signature import choose, nearest
-from tpr_attention.models.classical import Classical
-from tpr_attention.models.classical_roles import ClassicalRoles
-from tpr_attention.models.contract import ContractError, Task, from_path
-from tpr_attention.models.copy_and_update import CopyAndUpdate
-from tpr_attention.models.deep import classical_deep, resnet_deep, tpr_deep
-from tpr_attention.models.linear_floor import LinearFloor
-from tpr_attention.models.matched import classical_matched, classical_roles_matched, resnet_matched
-from tpr_attention.models.montero import Interpolate, Linear
-from tpr_attention.models.oracle import Oracle
-from tpr_attention.models.resnet import ResNet
-from tpr_attention.models.tpr import TPR
-from tpr_attention.models.tpr_stack import tpr_second, tpr_stack
+from tpr_attention.generators import named_generator
+from tpr_attention.imports import ImportPathError, is_path, load, nearest, parameters
+from tpr_attention.models import MODELS
+from tpr_attention.models.contract import ContractError, Sizes
 
-__all__ = ["MODELS", "build", "option_types"]
-
-MODELS: dict[str, Callable[..., nn.Module]] = {
-    "tpr": TPR,
-    "classical": Classical,
-    "resnet": ResNet,
-    "classical-roles": ClassicalRoles,
-    "classical-matched": classical_matched,
-    "classical-roles-matched": classical_roles_matched,
-    "resnet-matched": resnet_matched,
-    "tpr-second": tpr_second,
-    "tpr-stack": tpr_stack,
-    "tpr-deep": tpr_deep,
-    "classical-deep": classical_deep,
-    "resnet-deep": resnet_deep,
-    "linear": Linear,
-    "interpolate": Interpolate,
-    "linear-floor": LinearFloor,
-    "oracle": Oracle,
-}
-"""The only place where a model's name is read. What a constructor asks for and the task has, it is given."""
-
-SIZES = ("num_actions", "num_roles", "filler_dim")
-FROM_TASK = (*SIZES, "best_answer")
+__all__ = ["build"]
 
 
 def build(
-    name: str,
-    task: Task,
-    generator: torch.Generator,
-    *,
-    options: Mapping[str, object] | None = None,
-    start_at_copy: bool = True,
+    name: str, task: Sizes, seed: int = 0, *, device: torch.device | str | None = None, **options: object
 ) -> nn.Module:
     """Make a model for a task.
 
     Args:
-        name: One of `MODELS`, or `package.module:Class` for a class of your own. Its constructor is given those of
-            `num_actions`, `num_roles`, `filler_dim` and `best_answer` that it asks for by name; with `**`, all sizes.
-        generator: Draws the seed of the initial parameters; torch's global state is neither used nor changed.
+        name: One of `MODELS`, or `package.module:Class` for a class of your own. Its constructor is given those of the
+            task's `sizes` that it asks for by name, and `best_answer` if the task knows it; with `**`, all sizes.
+        seed: Decides the initial parameters; torch's global state is neither used nor changed.
+        device: Where the parameters are; they are drawn on the CPU, so that they are the same everywhere.
         options: Further arguments of the constructor.
-        start_at_copy: Whether the output map starts at zero where a model has one (decision 0012).
+
+    >>> from tpr_attention.tasks.composition.task import dsprites_composition
+    >>> build("tpr", dsprites_composition(), num_heads=2).num_roles
+    5
     """
-    if not isinstance(name, str) or not isinstance(generator, torch.Generator):
-        raise TypeError(f"expected a name and a torch.Generator, got {name!r} and {type(generator).__name__}")
-    make, options = _constructor(name), options or {}
-    given = _arguments(name, make, task, options)
-    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+    if not is_path(name) and name not in MODELS:
+        raise ContractError(f"model: expected one of {list(MODELS)} or a path, got {name!r}{nearest(name, MODELS)}")
+    try:
+        make = load(MODELS.get(name, name))
+        takes = parameters(MODELS.get(name, name))
+    except ImportPathError as error:
+        raise ContractError(f"model: {error}") from error
+    offered = dict(task.sizes)
+    own = [key for key in takes.types if key not in offered and key != "best_answer"]
+    for option in options:
+        if option in offered or (option not in own and not takes.open):
+            raise ContractError(f"model.{option}: expected one of the options of {name!r}: {own}{nearest(option, own)}")
+    given: dict[str, object] = {key: size for key, size in offered.items() if key in takes.types or takes.open}
+    if "best_answer" in takes.types:
+        given["best_answer"] = getattr(task, "best_answer", None)
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+        drawn = torch.randint(2**62, (), generator=named_generator(seed, "init"), device="cpu")
+        torch.default_generator.manual_seed(int(drawn))
         model = _made(name, make, given, options)
-    if start_at_copy and isinstance(model, CopyAndUpdate):
-        model.start_at_copy()
-    return model
+    return model if device is None else model.to(device)
 
 
-def option_types(name: str) -> dict[str, object]:
-    """The types that a model states for its options; nothing where they cannot be found out.
-
-    >>> option_types("tpr")
-    {'num_heads': <class 'int'>, 'learn_ids': <class 'bool'>}
-    """
-    make = _constructor(name)
+def _made(name: str, make: Callable[..., Any], given: Mapping[str, object], options: Mapping[str, object]) -> nn.Module:
+    """Call a constructor that may refuse its options, or do anything if it is a user's."""
     try:
-        parameters = inspect.signature(make, eval_str=True).parameters
-    except Exception:  # for example names that only a type checker imports
-        return {}
-    stated = {key: parameter.annotation for key, parameter in parameters.items() if key not in FROM_TASK}
-    return {key: hint for key, hint in stated.items() if hint is not inspect.Parameter.empty}
-
-
-def _constructor(name: str) -> Callable[..., nn.Module]:
-    return from_path(name) if ":" in name else choose("model", name, MODELS)
-
-
-def _made(
-    name: str, make: Callable[..., nn.Module], given: Mapping[str, object], options: Mapping[str, object]
-) -> nn.Module:
-    """Made by a class that may refuse its options, or do anything if it is a user's."""
-    try:
-        model = make(**given)
+        model = make(**given, **options)
     except Exception as error:
         if str(error).partition(":")[0] in options:
-            raise ContractError(f"options.{error}") from error
+            raise ContractError(f"model.{error}") from error
         said = f" with {dict(options)}" if options else ""
         raise ContractError(f"model: {name!r} cannot be made{said}: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ContractError(f"model: expected {name!r} to make a torch.nn.Module, got {type(model).__name__}")
     return model
-
-
-def _arguments(
-    name: str, make: Callable[..., nn.Module], task: Task, options: Mapping[str, object]
-) -> dict[str, object]:
-    try:
-        parameters = inspect.signature(make).parameters
-    except (TypeError, ValueError) as error:
-        raise ContractError(f"model: cannot tell what {name!r} takes: {error}") from error
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    own = [name for name in parameters if name not in FROM_TASK]
-    for option in options:
-        if option in FROM_TASK or (option not in own and not takes_any):
-            raise ValueError(f"options.{option}: expected one of the options of {name!r}: {own}{nearest(option, own)}")
-    asked = [key for key in FROM_TASK if key in parameters or (takes_any and key in SIZES)]
-    return {key: getattr(task, key) for key in asked} | dict(options)

@@ -1,79 +1,98 @@
-"""What the benchmark asks of a model, and a check with one batch that says which part of it a model breaks."""
+"""What training asks of a model, and a check with one batch that says which part of it a model breaks."""
 
 import copy
-import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.signature import nearest
-from tpr_attention.models.copy_and_update import CopyAndUpdate
+__all__ = [
+    "ContractError",
+    "Examples",
+    "Folds",
+    "Measure",
+    "Sizes",
+    "StartsAtCopy",
+    "check_contract",
+    "parameter_count",
+]
 
-__all__ = ["ContractError", "Task", "check_contract", "from_path"]
-
-
-@runtime_checkable
-class Task(Protocol):
-    """What a model may know of its task when it is made."""
-
-    num_actions: int
-    num_roles: int
-    filler_dim: int
-
-    def best_answer(
-        self, reference: Float[Tensor, "n r f"], transform: Float[Tensor, "n r f"], action: Float[Tensor, "n a"]
-    ) -> Float[Tensor, "n r f"]:
-        """The best answer that training allows."""
-        ...
-
-
-SMALL = 0.1  # weights that make an update, and do not blow up rounding in several layers
+SMALL_WEIGHTS = 0.1  # weights that make an update, and do not blow up rounding in several layers
 
 
 class ContractError(ValueError):
     """A model that cannot take part, and why."""
 
 
-def from_path(path: str) -> Callable[..., nn.Module]:
-    """The class that `package.module:Class` names.
+@runtime_checkable
+class Sizes(Protocol):
+    """What a model may know of its task when it is made."""
 
-    >>> from_path("torch.nn:Identity")
-    <class 'torch.nn.modules.linear.Identity'>
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Numbers by name."""
+
+
+@runtime_checkable
+class Examples(Protocol):
+    """A batch: what a model is called with, and what it should answer."""
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The model's arguments."""
+
+    @property
+    def target(self) -> Tensor:
+        """What it should answer."""
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "Examples":
+        """The same batch with a function applied to each of its tensors."""
+
+
+Measure = Callable[[Tensor, Examples], Mapping[str, Float[Tensor, "n"]]]
+"""Output and batch to metrics, of which the first is the loss."""
+
+
+@runtime_checkable
+class Folds(Protocol):
+    """A model that is cheaper for examples sorted by group, as many of each, and takes stacked parameters itself.
+
+    It draws nothing at random: draws would be those of the whole stack and not of its run.
     """
-    module_name, colon, name = path.partition(":")
-    if not (module_name and colon and name):
-        raise ContractError(f"model: expected a path like 'package.module:Class', got {path!r}")
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:  # a script may end where it should only define
-        raise ContractError(f"model: cannot import {module_name!r}: {type(error).__name__}: {error}") from error
-    found: object = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
-        raise ContractError(
-            f"model: expected a class or function {name!r} in {module_name!r}, got {found!r}"
-            + nearest(name, vars(module))
-        )
-    made: Callable[..., nn.Module] = found
-    return made
+
+    @property
+    def folds(self) -> bool:
+        """Whether this one is."""
+
+    def by_group(self, *inputs: Tensor) -> Tensor:
+        """Answer examples `[*n, group, example, ...]`; parameters may have the same leading axes n."""
 
 
-def check_contract(
-    model: nn.Module,
-    reference: Float[Tensor, "n r f"],
-    transform: Float[Tensor, "n r f"],
-    action: Float[Tensor, "n a"],
-    target: Float[Tensor, "n r f"],
-) -> None:
+@runtime_checkable
+class StartsAtCopy(Protocol):
+    """A model whose update is zero at the start, which hides what is wrong with it."""
+
+    def output_map(self) -> tuple[Tensor, ...]:
+        """The parameters that make the update zero when they are zero."""
+
+
+def parameter_count(model: nn.Module) -> int:
+    """How many numbers training may change.
+
+    >>> parameter_count(nn.Linear(3, 2))
+    8
+    """
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
+def check_contract(model: nn.Module, batch: Examples, measure: Measure) -> None:
     """Try a copy of the model with a copy of one batch; raise `ContractError` if it cannot take part.
 
-    A model is called as `model(reference, transform, action)` and returns an object for each row: a finite tensor of
-    the reference's shape and dtype. It leaves its inputs as they are, has parameters that the loss reaches, and in
-    evaluation mode answers each row by itself and always the same.
+    A model is called as `model(*inputs)` and returns a finite tensor that the task can measure. It leaves its inputs as
+    they are, has parameters that the loss reaches, and in evaluation mode answers each example by itself and always
+    the same.
     """
     if not isinstance(model, nn.Module):
         raise ContractError(f"model: expected a torch.nn.Module, got {type(model).__name__}")
@@ -81,23 +100,24 @@ def check_contract(
         model = copy.deepcopy(model)
     except Exception as error:
         raise ContractError(f"model: expected one that can be copied: {type(error).__name__}: {error}") from error
-    inputs = reference.detach().clone(), transform.detach().clone(), action.detach().clone()
-    if len(reference) < 2 or target.shape != reference.shape or not all(map(_finite, (*inputs, target))):
-        raise ValueError("batch: expected at least two pairs of finite numbers, with targets of the reference's shape")
+    batch = batch.map(lambda tensor: tensor.detach().clone())
+    if len(batch.target) < 2 or not all(map(_finite, (*batch.inputs, batch.target))):
+        raise ValueError("batch: expected at least two examples of finite numbers")
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        _check_training(model.train(), inputs, target)
-        _check_evaluation(model.eval(), inputs)
-        if isinstance(model, CopyAndUpdate):  # at the copy, an update of zero hides what is wrong with it
-            torch.default_generator.manual_seed(0)
+        _check_training(model.train(), batch, measure)
+        _check_evaluation(model.eval(), batch, measure)
+        if isinstance(model, StartsAtCopy):
+            generator = torch.Generator().manual_seed(0)
             with torch.no_grad():
                 for parameter in model.output_map():
-                    parameter.normal_(std=SMALL)
-            _check_training(model.train(), inputs, target)
-            _check_evaluation(model.eval(), inputs)
+                    drawn = torch.randn(parameter.shape, generator=generator, device=generator.device)
+                    parameter.copy_(SMALL_WEIGHTS * drawn)
+            _check_training(model.train(), batch, measure)
+            _check_evaluation(model.eval(), batch, measure)
 
 
-def _check_training(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor], target: Tensor) -> None:
-    output = _called(model, inputs)
+def _check_training(model: nn.Module, batch: Examples, measure: Measure) -> None:
+    output, loss = _called(model, batch, measure)
     if not getattr(model, "needs_training", True):
         return
     names = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
@@ -107,7 +127,7 @@ def _check_training(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor], tar
     if not output.requires_grad:
         raise ContractError("forward: the output does not depend on any parameter, or was detached")
     try:
-        gradients = torch.autograd.grad((output - target).square().mean(), trained, allow_unused=True)
+        gradients = torch.autograd.grad(loss.mean(), trained, allow_unused=True)
     except Exception as error:
         raise ContractError(f"backward: {error}") from error
     for name, gradient in zip(names, gradients, strict=True):
@@ -118,41 +138,41 @@ def _check_training(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor], tar
 
 
 @torch.no_grad()
-def _check_evaluation(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
+def _check_evaluation(model: nn.Module, batch: Examples, measure: Measure) -> None:
     training = [name or type(model).__name__ for name, module in model.named_modules() if module.training]
     if training:
         raise ContractError(f"eval: expected evaluation mode everywhere after model.eval(), not in {training[0]!r}")
-    output = _called(model, inputs)
-    if not torch.equal(output, _called(model, inputs)):
+    output, _ = _called(model, batch, measure)
+    if not torch.equal(output, _called(model, batch, measure)[0]):
         raise ContractError("eval: expected the same output for the same inputs, got two different ones")
-    reference, transform, action = (tensor.flip(0) for tensor in inputs)
-    backwards = _called(model, (reference, transform, action)).flip(0)
-    alone = _called(model, (reference[:1], transform[:1], action[:1]))
+    backwards = _called(model, batch.map(lambda tensor: tensor.flip(0)), measure)[0].flip(0)
+    alone = _called(model, batch.map(lambda tensor: tensor[-1:]), measure)[0]
     if not _close(output, backwards) or not _close(output[-1:], alone):
-        raise ContractError("eval: expected an output that depends on its own row only, not on the rest of the batch")
+        raise ContractError("eval: expected an output that depends on its own example only, not on the others")
 
 
-def _called(model: nn.Module, inputs: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-    before = [tensor.clone() for tensor in inputs]
+def _called(model: nn.Module, batch: Examples, measure: Measure) -> tuple[Tensor, Tensor]:
+    """The output and the loss of each example."""
+    before = [tensor.clone() for tensor in batch.inputs]
     try:
-        output = model(*inputs)
+        output = model(*batch.inputs)
     except Exception as error:
         raise ContractError(f"forward: raised {type(error).__name__}: {error}") from error
-    for name, tensor, copied in zip(("reference", "transform", "action"), inputs, before, strict=True):
+    for place, (tensor, copied) in enumerate(zip(batch.inputs, before, strict=True), 1):
         if not torch.equal(tensor, copied):
-            raise ContractError(f"forward: expected inputs to be left as they are, but {name} was changed")
+            raise ContractError(f"forward: expected inputs to be left as they are, but input {place} was changed")
     if not isinstance(output, Tensor):
         raise ContractError(f"forward: expected a tensor, got {type(output).__name__}")
-    reference = inputs[0]
-    if output.shape != reference.shape:
-        raise ContractError(
-            f"forward: expected the shape of the reference, {list(reference.shape)}, got {list(output.shape)}"
-        )
-    if output.dtype != reference.dtype:
-        raise ContractError(f"forward: expected the dtype of the reference, {reference.dtype}, got {output.dtype}")
+    wanted = next((tensor.dtype for tensor in (batch.target, *before) if tensor.is_floating_point()), output.dtype)
+    if output.dtype != wanted:
+        raise ContractError(f"forward: expected an output of {wanted}, as the batch has, got {output.dtype}")
     if not _finite(output):
         raise ContractError("forward: expected finite numbers, got NaN or infinity")
-    return output
+    try:
+        loss = next(iter(measure(output, batch).values()))
+    except Exception as error:
+        raise ContractError(f"forward: the output cannot be measured: {error}") from error
+    return output, loss
 
 
 def _finite(tensor: Tensor) -> bool:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tpr_attention.functional.readout import to_unit_length
+from tpr_attention.functional.readout import READOUTS, WITHOUT_COUNT, expect_readout
 from tpr_attention.nn.action_heads import ActionHeads
 from tpr_attention.nn.initialisation import orthonormal_
 
@@ -25,8 +25,9 @@ class ActionTPRAttention(ActionHeads):
     an exact copy. The rest is orthonormal or of unit length, so that what a head reads is as large as what is there.
 
     Args:
-        normalise: Whether what a head reads is brought to unit length, for fillers that live on a sphere: a query that
-            is the sum of two roles then reads the direction between their fillers. Such a layer is not linear.
+        normalise: What is done to the filler that a head reads. "unit" scales it to length one, for fillers that live
+            on a sphere: a query that is the sum of two roles then reads the direction between their fillers. "rms"
+            scales its entries to mean square one. A layer with either is not linear. None, the default, is the paper's.
 
     >>> layer = ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4)
     >>> layer(torch.randn(8, 2, 6, 3), torch.eye(5)[torch.zeros(8, dtype=torch.long)]).abs().max()
@@ -41,12 +42,11 @@ class ActionTPRAttention(ActionHeads):
         num_heads: int,
         *,
         num_objects: int = 2,
-        normalise: bool = False,
+        normalise: str | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        if not isinstance(normalise, bool):
-            raise TypeError(f"normalise: expected True or False, got {normalise!r}")
+        expect_readout(normalise, WITHOUT_COUNT)
         self.normalise = normalise
         super().__init__((num_actions, num_roles, filler_dim), num_heads, num_objects, (), device, dtype)
 
@@ -54,7 +54,7 @@ class ActionTPRAttention(ActionHeads):
         orthonormal_(self.filler_map, generator)
 
     def combine(self, fillers: Float[Tensor, "*batch h f"]) -> Float[Tensor, "*batch h f"]:
-        return to_unit_length(fillers) if self.normalise else fillers
+        return fillers if self.normalise is None else READOUTS[self.normalise](fillers)
 
     def extra_repr(self) -> str:
-        return super().extra_repr() + (", normalise=True" if self.normalise else "")
+        return super().extra_repr() + ("" if self.normalise is None else f", normalise={self.normalise!r}")

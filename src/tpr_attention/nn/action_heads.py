@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 
 import torch
-from einops import einsum
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tpr_attention.functional.action import read, write
 from tpr_attention.functional.precision import autocasts
 from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_floating, expect_positive
 
@@ -91,9 +91,7 @@ class ActionHeads(nn.Module, ABC):
         expect("action", action, "*batch a", sizes)
         alike = {"filler_map": self.filler_map, "objects": objects, "action": action}
         expect_alike(alike, dtypes=not autocasts(objects.device))
-        query = einsum(action, self.queries, "... a, q a r -> ... q r")
-        tagged_query = einsum(self.ids, query, "q t, ... q r -> ... q t r")
-        return self.combine(tagged_query.flatten(-2) @ objects.flatten(-3, -2))
+        return self.combine(read(objects, action, self.ids, self.queries))
 
     def write(
         self, found: Float[Tensor, "*batch h p"], action: Float[Tensor, "*batch a"], *, learn_roles: bool = True
@@ -104,8 +102,8 @@ class ActionHeads(nn.Module, ABC):
             learn_roles: Whether the new roles receive gradients from this update.
         """
         role_map = self.role_map if learn_roles else self.role_map.detach()
-        new_role = einsum(action, role_map, "... a, h a r -> ... r h")
-        return new_role @ einsum(found, self.maps, "... h p, h p f_out -> ... h f_out")
+        update: Tensor = write(found, action, self.maps, role_map)
+        return update
 
     @property
     def queries(self) -> Float[Tensor, "*n q a r"]:

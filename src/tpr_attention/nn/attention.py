@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tpr_attention.functional.factored import FORMS, recall
 from tpr_attention.functional.precision import autocasts, full_precision, sum_dtype
-from tpr_attention.functional.readout import READOUTS
+from tpr_attention.functional.readout import READOUTS, expect_readout
 from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_floating, expect_positive
 from tpr_attention.nn.initialisation import orthonormal_
 from tpr_attention.nn.queries import FixedRoleQueries, LinearQueries, Queries
@@ -60,8 +60,9 @@ class TPRAttention(nn.Module):
         causal: Whether an object sees only those up to itself, as in the paper, or the whole sequence.
         queries: Module from objects to `Queries`, with its own device and dtype; `LinearQueries` if not given.
             `FixedRoleQueries` is much cheaper.
-        normalise: The memory is a sum, so read-outs grow with its length. "count" divides by the number of objects,
-            "rms" keeps only the direction; None, the default, is the paper's plain sum.
+        normalise: The memory is a sum, so read-outs grow with its length. "count" divides by the number of objects;
+            "rms" and "unit" keep only the direction, with entries of mean square one or with length one. None, the
+            default, is the paper's plain sum.
         form: "auto", "parallel", "chunked" or "recurrent": how to compute, never what.
 
     >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
@@ -93,8 +94,7 @@ class TPRAttention(nn.Module):
         expect_floating(dtype)
         if not isinstance(causal, bool):
             raise TypeError(f"causal: expected True or False, got {causal!r}")
-        if normalise not in (None, *READOUTS):
-            raise ValueError(f"normalise: expected None or one of {list(READOUTS)}, got {normalise!r}")
+        expect_readout(normalise, list(READOUTS))
         if form not in ("auto", *FORMS):
             raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
         if queries is None:

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from tpr_attention.functional.signature import expect_positive
 from tpr_attention.nn.action_heads import ActionHeads
 
-__all__ = ["HigherOrderTPRAttention"]
+__all__ = ["HigherOrderActionTPRAttention"]
 
 
-class HigherOrderTPRAttention(ActionHeads):
+class HigherOrderActionTPRAttention(ActionHeads):
     r"""Each head reads several fillers and maps their tensor product: for order two it is bilinear in the objects.
 
     M = (sum_i id^i (x) O_i)^{(x) j},    update = sum_h r_n^h(a) (x) H_h[f_1^h(a), ..., f_j^h(a)],
@@ -24,7 +24,7 @@ class HigherOrderTPRAttention(ActionHeads):
     Args:
         order: j, how many fillers each head reads.
 
-    >>> layer = HigherOrderTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4, order=2)
+    >>> layer = HigherOrderActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4, order=2)
     >>> layer.filler_map.shape, layer(torch.randn(8, 2, 6, 3), torch.eye(5)[[0] * 8]).abs().max()
     (torch.Size([4, 3, 3, 3]), tensor(0., grad_fn=<MaxBackward1>))
     """

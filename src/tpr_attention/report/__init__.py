@@ -1,6 +1,6 @@
-"""From stored curves to pictures, tables and verdicts: `write.write_report` makes the report of a store.
+"""Renderers of reports: from stored curves to figures and tables, and from a document to HTML, Markdown and LaTeX.
 
-Nothing is imported here, and nothing in this package needs torch.
+Nothing here knows a study, and nothing needs torch. `write.write_report` writes a `document.Document`.
 """
 
 __all__: list[str] = []

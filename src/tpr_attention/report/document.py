@@ -1,15 +1,18 @@
-"""What a report consists of, before it is a page: sections of paragraphs, tables and figures.
+"""What a report consists of: sections of paragraphs, tables and drawings.
 
 Texts are plain, but for `code` between backticks; each form of the report escapes what it must.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
-from tpr_attention.experiments.layout import Study
-from tpr_attention.report.inside import Inside
+from tpr_attention.report.tables import Table
 
-__all__ = ["Block", "Document", "Figure", "Heads", "Section", "Table", "Text"]
+__all__ = ["Block", "Document", "Drawing", "Interactive", "Section", "Text", "rich"]
+
+CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True)
@@ -19,40 +22,35 @@ class Text:
     text: str
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows of texts under named columns.
+@runtime_checkable
+class Drawing(Protocol):
+    """A figure that draws itself, perhaps in another process: it can be pickled."""
 
-    Args:
-        name: The stem of the file it is also written to.
-        folded: Whether a page shows it only on demand.
-    """
+    @property
+    def name(self) -> str:
+        """The stem of its files."""
 
-    name: str
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    folded: bool = False
+    @property
+    def caption(self) -> str:
+        """What it shows."""
 
+    @property
+    def notes(self) -> str:
+        """What a page says in small print below the caption; may be empty."""
 
-@dataclass(frozen=True)
-class Figure:
-    """The curves of a study; its name is the stem of its files."""
-
-    study: Study
-    caption: str
+    def draw(self) -> Any:
+        """The figure as a picture: a `matplotlib.figure.Figure`."""
 
 
-@dataclass(frozen=True)
-class Heads:
-    """What the heads of a run do, as heat maps; the name is the stem of its files."""
+@runtime_checkable
+class Interactive(Drawing, Protocol):
+    """A drawing that a page shows as a figure of plotly.js."""
 
-    name: str
-    inside: Inside
-    caption: str
+    def plot(self) -> Mapping[str, Any]:
+        """`data` and `layout`, ready for JSON; `layout["meta"]["min_width"]` says how many pixels it needs."""
 
 
-Block = Text | Table | Figure | Heads
+Block = Text | Table | Drawing
 
 
 @dataclass(frozen=True)
@@ -69,3 +67,23 @@ class Document:
 
     title: str
     sections: Sequence[Section]
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables, in order."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Table)]
+
+    @property
+    def drawings(self) -> list[Drawing]:
+        """All drawings, in order."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Drawing)]
+
+
+def rich(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:
+    """A text on one line, its parts written by two functions; a backtick without a partner is like any character.
+
+    >>> rich("run `make`", str.upper, "<{}>".format)
+    'RUN <make>'
+    """
+    parts = CODE.split(" ".join(text.split()))
+    return "".join((code if place % 2 else plain)(part) for place, part in enumerate(parts))

@@ -1,33 +1,32 @@
 """Tables for papers."""
 
-import re
-from collections.abc import Iterable
-
-from tpr_attention.report.document import Table
-from tpr_attention.report.style import numeric_columns
+from tpr_attention.report import style
+from tpr_attention.report.document import rich
+from tpr_attention.report.tables import Table
 
 __all__ = ["latex_table"]
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{character: rf"\{character}" for character in "{}$&#_%"},
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "±": r"$\pm$",
-    "\u00d7": r"$\times$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-}
-_SCIENTIFIC = re.compile(r"(?<![\w.])([-+]?\d(?:\.\d+)?)e([-+]\d+)(?![\w.])")
-_CODE = re.compile(r"`([^`]+)`")
+SPECIAL = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{character: rf"\{character}" for character in "{}$&#_%"},
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "±": r"$\pm$",
+        "\u00d7": r"$\times$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+    }
+)
 
 
 def latex_table(table: Table) -> str:
     r"""A `tabular` in the style of the package booktabs.
 
-    >>> print(latex_table(Table("losses", "", ["model", "loss"], [["my_model", "3.2e-06"]])))
+    >>> from tpr_attention.report.tables import Column
+    >>> print(latex_table(Table("", "", [Column("model"), Column("loss", "number")], [["my_model", 3.2e-6]])))
     \begin{tabular}{lr}
     \toprule
     model & loss \\
@@ -36,25 +35,17 @@ def latex_table(table: Table) -> str:
     \bottomrule
     \end{tabular}
     """
-    alignment = "".join("r" if right else "l" for right in numeric_columns(table))
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{alignment}}}",
-            r"\toprule",
-            _row(table.columns),
-            r"\midrule",
-            *map(_row, table.rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-    )
+    rows = [[_text(column.title) for column in table.columns], *table.texts(text=_text, number=_number)]
+    title, *body = (rf"{' & '.join(cells)} \\" for cells in rows)
+    alignment = "".join("r" if column.is_numeric else "l" for column in table.columns)
+    begin, end = rf"\begin{{tabular}}{{{alignment}}}", r"\end{tabular}"
+    return "\n".join([begin, r"\toprule", title, r"\midrule", *body, r"\bottomrule", end])
 
 
-def _row(cells: Iterable[str]) -> str:
-    return rf"{' & '.join(map(_cell, cells))} \\"
+def _text(text: str) -> str:
+    return rich(text, lambda plain: plain.translate(SPECIAL), lambda code: rf"\texttt{{{code.translate(SPECIAL)}}}")
 
 
-def _cell(text: str) -> str:
-    escaped = "".join(_SPECIAL.get(character, character) for character in " ".join(text.split()))
-    code = _CODE.sub(r"\\texttt{\1}", escaped)
-    return _SCIENTIFIC.sub(lambda found: rf"${found[1]}\cdot10^{{{int(found[2])}}}$", code)
+def _number(value: float | None) -> str:
+    mantissa, is_scientific, exponent = style.number(value).partition("e")
+    return rf"${mantissa}\cdot10^{{{int(exponent)}}}$" if is_scientific else mantissa

@@ -1,16 +1,16 @@
 """The report as GitHub-flavoured Markdown."""
 
 import re
-from collections.abc import Iterable
+from html import escape
 from urllib.parse import quote
 
-from tpr_attention.report.document import Block, Document, Figure, Heads, Table, Text
-from tpr_attention.report.style import numeric_columns
+from tpr_attention.report.document import Block, Document, Text, rich
+from tpr_attention.report.tables import Table
 
 __all__ = ["markdown"]
 
-_CODE = re.compile(r"(`[^`]+`)")
-_SPECIAL = re.compile(r"[\\*\[\]$~`]|(?<!\w)_|_(?!\w)|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
+SPECIAL = re.compile(r"[\\*\[\]$~`]|(?<!\w)_|_(?!\w)|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
+"""Characters that Markdown would not take as they are."""
 
 
 def markdown(document: Document) -> str:
@@ -22,33 +22,18 @@ def markdown(document: Document) -> str:
 
 
 def _block(block: Block) -> str:
-    match block:
-        case Text():
-            return _plain(block.text)
-        case Table():
-            return _folded(block) if block.folded else _table(block)
-        case Figure():
-            return _picture(block.study.name, block.caption)
-        case Heads():
-            return _picture(block.name, block.caption)
-
-
-def _picture(name: str, caption: str) -> str:
-    return f"![{_plain(caption)}](figures/{quote(name)}.png)"
-
-
-def _folded(table: Table) -> str:
-    return f"Table {_plain(table.name)}: tables/{quote(table.name)}.csv"
-
-
-def _table(table: Table) -> str:
-    rule = ["---:" if right else "---" for right in numeric_columns(table)]
-    rows = [map(_cell, table.columns), rule, *(map(_cell, row) for row in table.rows)]
-    return f"{_plain(table.caption)}\n\n" + "\n".join(map(_row, rows))
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    if isinstance(block, Text):
+        return _plain(block.text)
+    if not isinstance(block, Table):
+        return f"![{_plain(block.caption)}](figures/{quote(block.name)}.png)"
+    if block.folded:
+        return f"Table {_plain(block.name)}: tables/{quote(block.name)}.csv"
+    rows = [
+        [_cell(column.title) for column in block.columns],
+        ["---:" if column.is_numeric else "---" for column in block.columns],
+        *block.texts(text=_cell),
+    ]
+    return f"{_plain(block.caption)}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
 def _cell(text: str) -> str:
@@ -57,10 +42,9 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text on one line, of which Markdown reads only `code`."""
-    parts = _CODE.split(" ".join(text.split()))
-    return "".join(part if _CODE.fullmatch(part) else _escape(part) for part in parts)
+    """A text of which Markdown reads only `code`."""
+    return rich(text, _escaped, "`{}`".format)
 
 
-def _escape(text: str) -> str:
-    return _SPECIAL.sub(r"\\\g<0>", text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+def _escaped(text: str) -> str:
+    return SPECIAL.sub(r"\\\g<0>", escape(text, quote=False))

@@ -1,14 +1,21 @@
-"""How pictures look and are written: the same contents give the same bytes, whatever the reader's own settings are."""
+"""How pictures look and are encoded: the same contents give the same bytes, whatever a user's settings are."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from io import BytesIO
+from pathlib import Path
 
+import matplotlib
 import matplotlib.style
+import numpy as np
+from jaxtyping import UInt8
 from matplotlib.figure import Figure
 
-__all__ = ["FORMS", "encoded", "literal", "look"]
+from tpr_attention.training.spec import SpecError
 
-LOOK = {
+__all__ = ["FORMATS", "encoded", "form_of", "image_grid", "literal", "settings"]
+
+SETTINGS = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9.5,
@@ -34,19 +41,22 @@ METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
-FORMS = tuple(METADATA)
-"""The endings that a picture may have."""
+FORMATS = tuple(METADATA)
+"""The formats of pictures, which are also the endings of their files."""
+
+SIDE, BETWEEN, BLOCK, LETTER, TOP, MARGIN = 0.95, 0.06, 0.22, 0.085, 0.42, 0.12
+"""Inches of a grid of images: an image, between two, between groups of rows, a letter, above and around all."""
 
 
-def look() -> AbstractContextManager[None]:
-    """The settings that pictures are drawn and written with; the reader's own stay as they are."""
-    return matplotlib.style.context(["default", LOOK])
+def settings() -> AbstractContextManager[None]:
+    """The settings that pictures are drawn and encoded with; outside they stay as they are."""
+    return matplotlib.style.context(["default", SETTINGS])
 
 
 def encoded(figure: Figure, form: str) -> bytes:
-    """A picture in one of `FORMS`."""
+    """A picture in one of `FORMATS`."""
     buffer = BytesIO()
-    with look():
+    with settings():
         figure.savefig(buffer, format=form, dpi=150, metadata=METADATA[form])
     return buffer.getvalue()
 
@@ -58,3 +68,48 @@ def literal(text: str) -> str:
     '\\\\$5'
     """
     return text.replace("$", r"\$")
+
+
+def form_of(path: str) -> str:
+    """Which of `FORMATS` the name of a file asks for.
+
+    >>> form_of("heads.PNG")
+    'png'
+    """
+    form = Path(path).suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise SpecError(f"figure: expected a file that ends in .png, .svg or .pdf, got {path!r}")
+    return form
+
+
+def image_grid(arrays: Mapping[str, Mapping[str, UInt8[np.ndarray, "n h w 3"]]]) -> Figure:
+    """Images of examples: a group of rows for each condition, a row for each of its examples, a column for each part.
+
+    Args:
+        arrays: For each condition and each part of its examples, one image an example.
+    """
+    parts = list(dict.fromkeys(part for found in arrays.values() for part in found))
+    counts = {condition: max(map(len, found.values()), default=0) for condition, found in arrays.items()}
+    names = 2 * MARGIN + LETTER * max(map(len, arrays), default=0)
+    width = names + len(parts) * (SIDE + BETWEEN) - BETWEEN + MARGIN
+    height = TOP + sum(count * (SIDE + BETWEEN) - BETWEEN + BLOCK for count in counts.values()) - BLOCK + MARGIN
+    with settings(), matplotlib.rc_context({"text.parse_math": False}):
+        figure = Figure(figsize=(width, height))
+        for column, part in enumerate(parts):
+            middle = names + column * (SIDE + BETWEEN) + SIDE / 2
+            figure.text(middle / width, 1 - (TOP - 0.08) / height, part, ha="center", va="bottom", size=9.5)
+        top = TOP
+        for condition, found in arrays.items():
+            middle = top + (counts[condition] * (SIDE + BETWEEN) - BETWEEN) / 2
+            figure.text(MARGIN / width, 1 - middle / height, condition, va="center", size=9.5)
+            for row in range(counts[condition]):
+                for column, part in enumerate(parts):
+                    if row < len(found.get(part, ())):
+                        left = names + column * (SIDE + BETWEEN)
+                        box = (left / width, 1 - (top + SIDE) / height, SIDE / width, SIDE / height)
+                        axes = figure.add_axes(box)
+                        axes.imshow(found[part][row], interpolation="nearest")
+                        axes.axis("off")
+                top += SIDE + BETWEEN
+            top += BLOCK - BETWEEN
+    return figure

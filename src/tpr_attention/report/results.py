@@ -1,97 +1,121 @@
-"""The losses of stored runs, by line of a figure."""
+"""The stored values of runs, by line of a figure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-import polars.selectors as cs
 from jaxtyping import Float
 
-from tpr_attention.experiments.layout import Curve
-from tpr_attention.experiments.spec import RunSpec
-from tpr_attention.experiments.store import Store
+from tpr_attention.report.panels import Series
+from tpr_attention.runner.store import Store
+from tpr_attention.training.curves import CURVE
+from tpr_attention.training.points import group_label
+from tpr_attention.training.spec import RunSpec
 
 __all__ = ["Course", "Results"]
 
+AT_ONCE = 500
+"""Runs whose curves are in memory at the same time."""
+
 
 class Course(NamedTuple):
-    """How losses went: one row a seed."""
+    """A metric over training: one row a seed."""
 
     steps: Float[np.ndarray, "s"]
-    losses: Float[np.ndarray, "n s"]
-
-
-def _batches(digests: Iterable[str]) -> Iterator[list[str]]:
-    """So many that their curves fit in memory."""
-    digests = list(digests)
-    return (digests[start : start + 500] for start in range(0, len(digests), 500))
+    values: Float[np.ndarray, "n s"]
 
 
 class Results:
-    """What a store has of some runs. Runs that are not stored are left out."""
+    """What a store has of some runs. Runs that are not stored are left out.
+
+    Last values are read at once, in batches; courses when they are asked for.
+    """
 
     def __init__(self, store: Store, specs: Iterable[RunSpec]) -> None:
         self.store = store
         self.specs = {spec.digest: spec for spec in specs if spec.digest in store}
-        self._courses: dict[tuple[object, ...], tuple[np.ndarray, np.ndarray]] = {}
-        last = [
-            pl.DataFrame(schema={"run": pl.String, "condition": pl.String, "action": pl.String, "loss": pl.Float64})
-        ]
-        for digests in _batches(self.specs):
-            rows = store.curves(digests).sort("step", maintain_order=True)
-            whole = rows.filter(pl.col("action").is_null())
-            for key, course in whole.partition_by("run", "condition", as_dict=True).items():
-                self._courses[key] = course["step"].to_numpy().copy(), course["loss"].to_numpy().copy()
-            last.append(rows.filter(pl.col("step") == pl.col("step").max().over("run")))
-        self.last = pl.concat(last, how="diagonal_relaxed")
         self._diverged = {digest for digest in self.specs if store.diverged_at(digest) is not None}
+        digests = list(self.specs)
+        parts = [pl.DataFrame(schema={"run": pl.String(), **CURVE})]
+        for start in range(0, len(digests), AT_ONCE):
+            rows = store.curves(digests[start : start + AT_ONCE])
+            parts.append(rows.filter(pl.col("step") == pl.col("step").max().over("run", "condition")))
+        self.last = pl.concat(parts)
+        """The rows of the last step of every run and condition: `run` and the columns of a curve."""
+        whole = self.last.filter(pl.col("group").is_null())
+        self._final = {row[:3]: row[3] for row in whole.select("run", "condition", "metric", "value").iter_rows()}
+        self._curve = lru_cache(AT_ONCE)(store.curve)
 
-    def stored(self, curve: Curve) -> list[RunSpec]:
-        """The runs of a line that are stored."""
-        return [spec for spec in curve.specs if spec.digest in self.specs]
+    def stored(self, series: Series) -> list[RunSpec]:
+        """The runs of a series that are stored."""
+        return [spec for spec in series.specs if spec.digest in self.specs]
 
-    def complete(self, curves: Iterable[Curve]) -> bool:
-        """Whether all runs of these lines are stored."""
-        return all(spec.digest in self.specs for curve in curves for spec in curve.specs)
+    def complete(self, series: Iterable[Series]) -> bool:
+        """Whether all runs of these series are stored."""
+        return all(spec.digest in self.specs for one in series for spec in one.specs)
 
-    def diverged(self, curve: Curve) -> list[RunSpec]:
-        """The runs of a line that stopped because of what was not finite."""
-        return [spec for spec in self.stored(curve) if spec.digest in self._diverged]
+    def diverged(self, series: Series) -> list[RunSpec]:
+        """The stored runs of a series that stopped at a value that was not finite."""
+        return [spec for spec in self.stored(series) if spec.digest in self._diverged]
 
-    def course(self, curve: Curve, condition: str) -> Course | None:
-        """The losses of a line over its steps, without runs that diverged; None if there is nothing else."""
-        lived = [spec.digest for spec in self.stored(curve) if spec.digest not in self._diverged]
-        found = [self._courses[digest, condition] for digest in lived]
-        return Course(found[0][0], np.stack([losses for _, losses in found])) if found else None
+    def final(self, series: Series, condition: str, metric: str = "loss") -> Float[np.ndarray, "n"]:
+        """The last value of each run: NaN for runs that are not stored, infinity for those that diverged."""
+        return np.array([self._last_value(spec.digest, condition, metric) for spec in series.specs])
 
-    def final(self, curve: Curve, condition: str) -> Float[np.ndarray, "n"]:
-        """The last loss of each seed: NaN for runs that are not stored, infinity for those that diverged."""
-        return np.array([self._last_loss(spec.digest, condition) for spec in curve.specs])
+    def course(self, series: Series, condition: str, metric: str = "loss") -> Course | None:
+        """A metric over the steps, without runs that diverged; None if there is no other run."""
+        curves = [
+            self._curve(digest)
+            .filter(pl.col("group").is_null(), pl.col("condition") == condition, pl.col("metric") == metric)
+            .sort("step")
+            for digest in self._finished(series)
+        ]
+        if not curves:
+            return None
+        steps, values = curves[0]["step"].to_numpy(), [curve["value"].to_numpy() for curve in curves]
+        return Course(steps, np.stack(values))
 
-    def _last_loss(self, digest: str, condition: str) -> float:
-        if digest not in self.specs:
-            return float("nan")
-        last = float(self._courses[digest, condition][1][-1])
-        return last if np.isfinite(last) and digest not in self._diverged else float("inf")
+    def by_metric(self, series: Series, condition: str) -> dict[str, float]:
+        """The last value of every metric, mean over the seeds that did not diverge."""
+        return dict(self._means(series, condition, "metric", pl.col("group").is_null()))
 
-    def by_role(self, curve: Curve, condition: str) -> dict[str, float]:
-        """The last loss of each role, mean over seeds."""
-        rows = self._last(curve, condition).filter(pl.col("action").is_null())
-        means = rows.select(cs.starts_with("role_")).mean()
-        found = means.row(0, named=True) if len(means) else {}
-        return {name.removeprefix("role_"): loss for name, loss in found.items() if loss is not None}
+    def by_group(self, series: Series, condition: str, grouping: str, metric: str = "loss") -> dict[str, float]:
+        """The last value of a metric in every group the condition has examples of, mean over the seeds.
 
-    def by_action(self, curve: Curve, condition: str) -> dict[str, float]:
-        """The last loss of each action the condition has, mean over seeds."""
-        rows = self._last(curve, condition).filter(pl.col("action").is_not_null())
-        found = rows.group_by("action", maintain_order=True).agg(pl.col("loss").mean())
-        return dict(found.select("action", "loss").iter_rows())
+        Args:
+            grouping: What examples are grouped by, a key of the `groups` of `Store.names`.
+        """
+        finished = self._finished(series)
+        names = self.store.names(finished[0])["groups"].get(grouping, ()) if finished else ()
+        found = dict(self._means(series, condition, "group", pl.col("metric") == metric))
+        labels = {name: group_label(grouping, name) for name in names}
+        return {name: found[label] for name, label in labels.items() if label in found}
 
-    def _last(self, curve: Curve, condition: str) -> pl.DataFrame:
-        runs = [spec.digest for spec in self.stored(curve) if spec.digest not in self._diverged]
-        return self.last.filter(pl.col("run").is_in(runs), pl.col("condition") == condition)
+    def final_values(self) -> pl.DataFrame:
+        """The last values of all runs with their specs, one row a number."""
+        return self.store.specs(self.specs).join(self.last, on="run", how="left", maintain_order="left_right")
 
     def provenance(self) -> list[Mapping[str, object]]:
         """Where each run comes from."""
         return [self.store.provenance(digest) for digest in self.specs]
+
+    def _finished(self, series: Series) -> list[str]:
+        return [spec.digest for spec in self.stored(series) if spec.digest not in self._diverged]
+
+    def _last_value(self, digest: str, condition: str, metric: str) -> float:
+        if digest not in self.specs:
+            return float("nan")
+        if digest in self._diverged:
+            return float("inf")
+        key = digest, condition, metric
+        if key not in self._final:
+            raise KeyError(f"run {digest} has no metric {metric!r} under condition {condition!r}")
+        return self._final[key] if np.isfinite(self._final[key]) else float("inf")
+
+    def _means(self, series: Series, condition: str, key: str, which: pl.Expr) -> Iterable[tuple[str, float]]:
+        """The mean over seeds for each value of a column, in the order of the curve."""
+        wanted = pl.col("run").is_in(self._finished(series)) & (pl.col("condition") == condition) & which
+        means = self.last.filter(wanted).group_by(key, maintain_order=True).agg(pl.col("value").mean())
+        return means.select(key, "value").iter_rows()

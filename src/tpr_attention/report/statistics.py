@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats  # type: ignore[import-untyped]
 
-from tpr_attention.experiments.layout import Band
-from tpr_attention.experiments.points import ROUNDING
+from tpr_attention.report.panels import Band
+from tpr_attention.training.spec import ROUNDING
 
 __all__ = ["Interval", "Losses", "band", "clipped", "difference", "mean", "nearest", "ratio", "standard_error"]
 
@@ -92,12 +91,6 @@ def _bootstrap(values: Losses) -> Interval:
     """The mean, and the percentiles of the means of resampled seeds; the same numbers always give the same interval."""
     if len(values) < 2 or not np.isfinite(values).all():
         return Interval(float(values.mean()), None, None)
-    found = stats.bootstrap(
-        (values,),
-        np.mean,
-        confidence_level=LEVEL,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return Interval(float(values.mean()), float(found.low), float(found.high))
+    drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    low, high = np.quantile(values[drawn].mean(1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(values.mean()), float(low), float(high))

@@ -1,110 +1,62 @@
-"""Write the report of a store: page, Markdown, figures and tables."""
+"""Write a report: page, Markdown, figures and tables."""
 
-import csv
-import io
 import multiprocessing
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from io import BytesIO
 from pathlib import Path
 
-from tpr_attention.experiments.files import write_file
-from tpr_attention.experiments.layout import Setup
-from tpr_attention.experiments.search import SEEDS
-from tpr_attention.experiments.store import Store, StoreError
-from tpr_attention.experiments.studies import is_planned
-from tpr_attention.report import figures, heat_maps
-from tpr_attention.report.compose import Material, compose, gather
-from tpr_attention.report.document import Document, Figure, Heads, Table
+import polars as pl
+
+from tpr_attention.report.document import Document, Drawing
+from tpr_attention.report.html import page
 from tpr_attention.report.latex import latex_table
 from tpr_attention.report.markdown import markdown
-from tpr_attention.report.page import page
-from tpr_attention.report.results import Results
+from tpr_attention.report.pictures import FORMATS, encoded
+from tpr_attention.report.tables import csv_text
+from tpr_attention.runner.files import write_file
+from tpr_attention.runner.store import StoreError
 
-__all__ = ["infer_setup", "write_report"]
-
-IN_LATEX = ("cells", "claims")
-
-
-def infer_setup(store: Store) -> Setup:
-    """How a store was filled: the steps of most runs that belong to a figure, and the seeds there are."""
-    planned = [spec for spec in map(store.spec, store) if is_planned(spec) and spec.seed < min(SEEDS)]
-    whole = [spec for spec in planned if spec.factors is None]  # in other worlds, trainings are shorter
-    seeds: dict[int, list[int]] = {}
-    for spec in whole or planned:
-        seeds.setdefault(spec.steps, []).append(spec.seed)
-    if not seeds:
-        return Setup()
-    steps = max(seeds, key=lambda number: len(seeds[number]))
-    return Setup(seeds=max(seeds[steps]) + 1, steps=steps)
+__all__ = ["write_report"]
 
 
-def write_report(store: Store, folder: Path, setup: Setup, *, workers: int = 0) -> Path:
-    """Write everything into a folder; the path of the page.
+def write_report(document: Document, folder: Path, *, losses: pl.DataFrame | None = None, workers: int = 0) -> Path:
+    """Write everything into a folder. Returns the path of the page.
 
     Args:
-        workers: Processes that draw figures while the rest is written. With 0, no other process is started.
+        losses: Final values, see `Results.final_values`; written to `tables/losses.parquet` and `.csv`.
+        workers: Processes that draw figures; with 0 they are drawn in this one.
     """
-    material = gather(store, setup)
-    document = compose(material)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_tables(document, material, folder / "tables")
-        (folder / "figures").mkdir(exist_ok=True)
-        pictures = [block for block in _blocks(document) if isinstance(block, Figure | Heads)]
-        with _drawers(min(workers, len(pictures))) as draw:
-            for block in pictures:
-                draw(block, material.results, folder / "figures")
-            write_file(folder / "report.md", markdown(document).encode())
-            write_file(folder / "index.html", page(document, material.results).encode())
+        for part in (folder, folder / "tables", folder / "figures"):
+            part.mkdir(parents=True, exist_ok=True)
+        for table in document.tables:
+            write_file(folder / "tables" / f"{table.name}.csv", csv_text(table).encode())
+            if table.latex:
+                write_file(folder / "tables" / f"{table.name}.tex", latex_table(table).encode())
+        if losses is not None:
+            losses.write_parquet(buffer := BytesIO())
+            write_file(folder / "tables" / "losses.parquet", buffer.getvalue())
+            write_file(folder / "tables" / "losses.csv", losses.write_csv().encode())
+        write_file(folder / "report.md", markdown(document).encode())
+        pictures = dict(_draw_all(document.drawings, folder / "figures", workers))
+        write_file(folder / "index.html", page(document, pictures).encode())
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
     return folder / "index.html"
 
 
-@contextmanager
-def _drawers(workers: int) -> Iterator[Callable[[Figure | Heads, Results, Path], object]]:
-    """A way to have figures drawn, all of them at the end: in other processes, or here at once."""
-    if not workers:
-        yield _draw
-        return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        drawn: list[Future[list[Path]]] = []
-        yield lambda block, results, folder: drawn.append(pool.submit(_draw, block, results, folder))
-        for future in drawn:
-            future.result()
+def _draw_all(drawings: Sequence[Drawing], folder: Path, workers: int) -> list[tuple[str, bytes]]:
+    """Write the files of all drawings. Returns their names and PNGs."""
+    if not workers or len(drawings) < 2:
+        return [_draw(drawing, folder) for drawing in drawings]
+    with ProcessPoolExecutor(min(workers, len(drawings)), multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(_draw, drawings, [folder] * len(drawings)))
 
 
-def _draw(block: Figure | Heads, results: Results, folder: Path) -> list[Path]:
-    if isinstance(block, Heads):
-        return heat_maps.save(block.inside, folder, block.name)
-    return figures.save(block.study, results, folder)
-
-
-def _write_tables(document: Document, material: Material, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    for block in _blocks(document):
-        if isinstance(block, Table):
-            write_file(folder / f"{block.name}.csv", _csv(block))
-            if block.name in IN_LATEX:
-                write_file(folder / f"{block.name}.tex", latex_table(block).encode())
-    results = material.results
-    if results.specs:
-        specs = results.store.specs(results.specs)
-        losses = specs.join(results.last, on="run", how="left", maintain_order="left_right")
-        buffer = io.BytesIO()
-        losses.write_parquet(buffer)
-        write_file(folder / "losses.parquet", buffer.getvalue())
-        write_file(folder / "losses.csv", losses.write_csv().encode())
-
-
-def _blocks(document: Document) -> list[object]:
-    return [block for section in document.sections for block in section.blocks]
-
-
-def _csv(table: Table) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(table.rows)
-    return text.getvalue().encode()
+def _draw(drawing: Drawing, folder: Path) -> tuple[str, bytes]:
+    figure = drawing.draw()
+    files = {form: encoded(figure, form) for form in FORMATS}
+    for form, data in files.items():
+        write_file(folder / f"{drawing.name}.{form}", data)
+    return drawing.name, files["png"]

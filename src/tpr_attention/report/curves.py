@@ -1,0 +1,163 @@
+"""What a figure of curves shows, before it is drawn: lines, bands, floors, notes, and how far the axes reach."""
+
+from collections.abc import Iterable, Sequence
+from math import ceil, floor, log10
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from tpr_attention.report.panels import Panel, Plan, Series
+from tpr_attention.report.results import Course, Results
+from tpr_attention.report.statistics import band
+from tpr_attention.report.style import looks
+from tpr_attention.training.spec import ROUNDING as BOTTOM
+
+__all__ = ["NOT_RUN", "FigureCurves", "Line", "PanelCurves"]
+
+UNDER = 1e-16
+"""Where values of zero are drawn: below every logarithmic axis."""
+
+CUT = 10.0
+"""Bands end at the latest this many times below the mean: one that reaches zero would fill a logarithmic axis."""
+
+NOT_RUN = "not run yet"
+
+
+class Line(NamedTuple):
+    """The mean of a series over seeds, and the edges of the band about it; with one seed there are none."""
+
+    name: str
+    steps: Float[np.ndarray, "s"]
+    mean: Float[np.ndarray, "s"]
+    edges: tuple[Float[np.ndarray, "s"], Float[np.ndarray, "s"]] | None
+    seeds: int
+
+
+class PanelCurves:
+    """What a panel shows of the runs that are stored: lines, heights of floors by name, a mark, a horizontal axis."""
+
+    def __init__(self, panel: Panel, results: Results) -> None:
+        self.row, self.column, self.axis, self.metric = panel.row, panel.column, panel.axis, panel.metric
+        self.scale, self.band, self.sizes = panel.scale, panel.band, panel.sizes
+        self.lines = [line for series in panel.series if (line := _line(panel, series, results))]
+        finals = {series.name: results.final(series, panel.condition, panel.metric) for series in panel.floors}
+        stored = {name: values[np.isfinite(values)] for name, values in finals.items()}
+        self.floors = {name: float(values.mean()) for name, values in stored.items() if values.size}
+        self.mark = panel.mark(self.floors) if panel.mark else ""
+        self.span = _span(panel)
+
+    def drawable(self, values: Float[np.ndarray, "s"]) -> Float[np.ndarray, "s"]:
+        """Values that have a place, also below a logarithmic axis."""
+        return values.clip(min=UNDER) if self.scale == "log" else values
+
+
+class FigureCurves:
+    """What a figure shows of the runs that are stored.
+
+    Rows and columns are titles from the top and from the left. Vertical axes have limits by row. The legend has labels
+    and looks by name of series. The band is that of all panels in words; empty where there is none, or where they
+    differ. Remarks are what a reader must know besides the legend.
+    """
+
+    def __init__(self, plan: Plan, results: Results) -> None:
+        self.name, self.title, self.caption = plan.name, plan.title, plan.caption
+        self.panels = [PanelCurves(panel, results) for panel in plan.panels]
+        self.rows = list(dict.fromkeys(panel.row for panel in self.panels))
+        self.columns = list(dict.fromkeys(panel.column for panel in self.panels))
+        self.limits = {row: _limits([panel for panel in self.panels if panel.row == row]) for row in self.rows}
+        contestants = [series for panel in plan.panels for series in panel.series]
+        every = [*contestants, *(series for panel in plan.panels for series in panel.floors)]
+        self.labels, self.looks = {series.name: series.label for series in every}, looks(every)
+        self.has_bands = any(line.edges for panel in self.panels for line in panel.lines)
+        bands = {str(panel.band) for panel in self.panels}
+        self.band = bands.pop() if len(bands) == 1 and self.has_bands else ""
+        self.remarks = " ".join(_remarks(plan, self.panels, results))
+
+    @property
+    def notes(self) -> str:
+        """What the bands are, and the remarks."""
+        return f"Bands: {self.band}. {self.remarks}" if self.band else self.remarks
+
+    def place(self, panel: PanelCurves) -> tuple[int, int]:
+        """The row and the column of a panel, from 0."""
+        return self.rows.index(panel.row), self.columns.index(panel.column)
+
+    def column_title(self, panel: PanelCurves) -> list[str]:
+        """The title of a panel's column in lines: where bands differ, also its band."""
+        return [panel.column] if self.band or not self.has_bands else [panel.column, f"band: {panel.band}"]
+
+
+def _line(panel: Panel, series: Series, results: Results) -> Line | None:
+    """A series as far as it is stored; None if it is not."""
+    course: Course | None
+    if panel.sizes:
+        finals = results.final(series, panel.condition, panel.metric).reshape(len(panel.sizes), -1).T
+        whole = np.isfinite(finals).all(0)  # the sizes at which all seeds are stored and none has diverged
+        course = Course(np.array(panel.sizes)[whole], finals[:, whole]) if whole.any() else None
+    else:
+        course = results.course(series, panel.condition, panel.metric)
+    if course is None:
+        return None
+    mean, *edges = band(course.values, panel.band) or (course.values.mean(0),)
+    if edges and panel.scale == "log":
+        edges[0] = np.maximum(edges[0], mean / CUT)
+    between = (edges[0], edges[1]) if edges else None
+    return Line(series.name, course.steps.astype(float), mean, between, len(course.values))
+
+
+def _span(panel: Panel) -> tuple[float, float]:
+    """Where the horizontal axis begins and ends; one of sizes is logarithmic."""
+    if panel.sizes:
+        margin = (panel.sizes[-1] / panel.sizes[0]) ** 0.04
+        return panel.sizes[0] / margin, panel.sizes[-1] * margin
+    last = max((spec.training.steps for series in panel.series for spec in series.specs), default=1)
+    return -0.02 * last, 1.02 * last
+
+
+def _limits(panels: Sequence[PanelCurves]) -> tuple[float, float]:
+    """Where the vertical axis of a row begins and ends: at all means, bands and floors."""
+    lines = [line for panel in panels for line in panel.lines]
+    means = _finite(line.mean for line in lines)
+    below, above = (_finite(line.edges[side] for line in lines if line.edges) for side in (0, 1))
+    heights = [height for panel in panels for height in panel.floors.values()]
+    if panels[0].scale == "linear":
+        shown = [*means, *below, *above, *heights] or [0.0, 1.0]
+        margin = 0.05 * (max(shown) - min(shown)) or 0.05
+        return min(shown) - margin, max(shown) + margin
+    shown = [value for value in (*means, *above, *heights) if value >= BOTTOM]
+    if not shown:
+        return 1e-3, 1.0
+    high, low = max(shown), min(value for value in (*shown, *below) if value >= BOTTOM)
+    margin = min(2.0, max(1.25, (high / low) ** 0.06))
+    leaves = any(value < BOTTOM for value in means)
+    bottom, top = BOTTOM if leaves else max(BOTTOM, low / margin), high * margin
+    if any(panel.sizes for panel in panels):
+        top *= (top / bottom) ** 0.15  # room for the mark: these lines do not start high on the left
+    if ceil(log10(bottom)) >= floor(log10(top)):  # an axis needs two numbers
+        bottom = 10.0 ** (ceil(log10(bottom)) - 1)
+    return bottom, top
+
+
+def _finite(parts: Iterable[np.ndarray]) -> list[float]:
+    return [value for part in parts for value in part[np.isfinite(part)].tolist()]
+
+
+def _remarks(plan: Plan, panels: Sequence[PanelCurves], results: Results) -> Iterable[str]:
+    lines = [(line, panel.scale == "log") for panel in panels for line in panel.lines]
+    if not lines:
+        return
+    few, many = (choose(line.seeds for line, _ in lines) for choose in (min, max))
+    over = f"{few} to {many} seeds" if few < many else f"{many} seeds"
+    yield f"Lines: mean over {over}." if many > 1 else "Lines: one seed, no band."
+    contestants = [series for panel in plan.panels for series in panel.series]
+    if diverged := {spec for series in contestants for spec in results.diverged(series)}:
+        yield f"Left out: {len(diverged)} run{'s' if len(diverged) > 1 else ''} that diverged."
+    if gaps := dict.fromkeys(series.label for series in contestants if not results.stored(series)):
+        yield f"Not run everywhere yet: {', '.join(gaps)}."
+    if plan.note and any(panel.mark for panel in panels):
+        yield plan.note
+    if any(is_log and (line.mean < BOTTOM).any() for line, is_log in lines):
+        yield f"Values below {BOTTOM:.0e} are not shown."
+    if any(is_log and line.edges and (line.edges[0] == line.mean / CUT).any() for line, is_log in lines):
+        yield f"Bands are cut at a {CUT:.0f}th of the mean."

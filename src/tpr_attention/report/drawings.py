@@ -1,0 +1,38 @@
+"""Figures as blocks of a document: what they show is read at once, how it is drawn is loaded when they are drawn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tpr_attention.imports import load
+from tpr_attention.report import interactive
+from tpr_attention.report.curves import FigureCurves
+from tpr_attention.report.inspection import Inspection
+
+__all__ = ["Curves", "HeadMaps"]
+
+
+class Curves(FigureCurves):
+    """The figure of a plan, as a picture and for plotly.js."""
+
+    def draw(self) -> Any:
+        """The figure as a picture."""
+        return load("tpr_attention.report.figures:draw")(self)
+
+    def plot(self) -> Mapping[str, Any]:
+        """The figure for plotly.js."""
+        return interactive.plot(self)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadMaps:
+    """What the heads of a run do, as heat maps."""
+
+    name: str
+    inspection: Inspection
+    caption: str
+    notes: str = ""
+
+    def draw(self) -> Any:
+        """The heat maps as a picture."""
+        return load("tpr_attention.report.heat_maps:draw")(self.inspection)

@@ -1,0 +1,156 @@
+"""Tables of values. Every form of the report writes a value with `formatted`; CSV files have the values themselves."""
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tpr_attention.report import style
+from tpr_attention.report.statistics import mean
+
+__all__ = ["Badge", "Column", "Kind", "Table", "csv_text", "formatted"]
+
+Kind = Literal["text", "number", "exact", "count", "mean", "interval", "yes_no", "badge"]
+"""What the cells of a column are; any of them may be None, written as a dash.
+
+    text: a `str`, with `code` between backticks.
+    number: a `float`, with two significant digits.
+    exact: a `float` with all digits it was given with, such as a learning rate.
+    count: an `int`.
+    mean: an array of one number a seed; written as their mean, with the number of seeds that diverged.
+    interval: a `statistics.Interval`.
+    yes_no: a `bool`.
+    badge: a `Badge`.
+"""
+
+NUMERIC = ("number", "exact", "count", "mean", "interval")
+PARTS = {"interval": ("", " low", " high"), "mean": ("", " diverged")}
+"""What the columns of a CSV file are called after, where a column has several."""
+
+
+class Badge(NamedTuple):
+    """A short judgement, coloured where colours can be shown."""
+
+    word: str
+    tone: Literal["good", "fair", "bad", "none"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The title of a column and what its cells are."""
+
+    title: str
+    kind: Kind = "text"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether cells are aligned on the right."""
+        return self.kind in NUMERIC
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of values under typed columns.
+
+    Args:
+        name: The stem of its files.
+        folded: Whether a page shows it only on demand, and Markdown only says where it is.
+        latex: Whether it is also written as LaTeX.
+
+    >>> table = Table("losses", "", [Column("model"), Column("loss", "number")], [["mine", 0.0123]])
+    >>> table.texts()
+    [['mine', '0.012']]
+    """
+
+    name: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    folded: bool = False
+    latex: bool = False
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"table {self.name}: expected {len(self.columns)} cells in a row, got {len(row)}")
+
+    def texts(
+        self, text: Callable[[str], str] = str, number: Callable[[float | None], str] = style.number
+    ) -> list[list[str]]:
+        """All rows as texts; see `formatted`."""
+        return [[formatted(cell, column.kind, text, number) for cell, column in self.cells(row)] for row in self.rows]
+
+    def cells(self, row: Sequence[Any]) -> "zip[tuple[Any, Column]]":
+        """The cells of a row with their columns."""
+        return zip(row, self.columns, strict=True)
+
+
+def formatted(
+    value: Any, kind: Kind, text: Callable[[str], str] = str, number: Callable[[float | None], str] = style.number
+) -> str:
+    """A cell as text.
+
+    Args:
+        text: How texts are escaped.
+        number: How numbers are written.
+
+    >>> from tpr_attention.report.statistics import Interval
+    >>> formatted(Interval(2.0, 1.5, 2.5), "interval"), formatted(np.array([0.25, np.inf, 0.25]), "mean")
+    ('2.0 [1.5, 2.5]', '0.25 (1 diverged)')
+    >>> formatted(12345, "count"), formatted(True, "yes_no"), formatted(0.001, "exact"), formatted(None, "text")
+    ('12,345', 'yes', '0.001', '-')
+    """
+    if value is None:
+        return "-"
+    match kind:
+        case "text":
+            return text(value)
+        case "number":
+            return number(value)
+        case "exact":
+            return f"{value:g}"
+        case "count":
+            return f"{value:,d}"
+        case "mean":
+            diverged = _diverged(value)
+            return number(mean(value)) + (f" ({diverged} diverged)" if diverged else "")
+        case "interval":
+            has_ends = value.low is not None and value.high is not None
+            return number(value.value) + (f" [{number(value.low)}, {number(value.high)}]" if has_ends else "")
+        case "yes_no":
+            return "yes" if value else "no"
+        case "badge":
+            return text(value.word)
+
+
+def csv_text(table: Table) -> str:
+    """The values of a table. An interval has two more columns for its ends, a mean one for the seeds that diverged.
+
+    >>> from tpr_attention.report.statistics import Interval
+    >>> print(csv_text(Table("", "", [Column("ratio", "interval")], [[Interval(2.0, 1.5, 2.5)], [None]])).strip())
+    ratio,ratio low,ratio high
+    2.0,1.5,2.5
+    ,,
+    """
+    file = StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([column.title + part for column in table.columns for part in PARTS.get(column.kind, ("",))])
+    for row in table.rows:
+        writer.writerow([value for cell, column in table.cells(row) for value in _values(cell, column.kind)])
+    return file.getvalue()
+
+
+def _values(value: Any, kind: Kind) -> list[Any]:
+    """The raw values of a cell, one for each of its titles."""
+    if value is None:
+        return [None] * len(PARTS.get(kind, ("",)))
+    if kind == "mean":
+        return [mean(value), _diverged(value)]
+    return [*value] if kind == "interval" else [formatted(value, kind) if kind in ("yes_no", "badge") else value]
+
+
+def _diverged(values: np.ndarray) -> int:
+    return int(np.isinf(values).sum())

@@ -1,0 +1,186 @@
+"""Past the paper: heads of second order and stacked blocks in every cell of the paper, next to what can be known."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tpr_attention.report.document import Block, Section, Text
+from tpr_attention.report.drawings import Curves
+from tpr_attention.report.panels import Band, Panel, Plan
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import Losses, mean
+from tpr_attention.report.style import number
+from tpr_attention.report.tables import Column, Table
+from tpr_attention.studies.contestants import (
+    INTERACTIONS,
+    KNOWABLE,
+    LINEAR,
+    NEW,
+    SOLVABLE,
+    SPLITS,
+    TESTS,
+    cell,
+    contestant,
+    contestant_series,
+    floor_series,
+    solvable,
+    words,
+)
+from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, floor_cells, heights
+from tpr_attention.studies.paper.claims import final
+from tpr_attention.studies.study import Chapter, Setup, Study
+from tpr_attention.training.spec import ROUNDING
+
+__all__ = ["BEYOND"]
+
+COMPARED = ("tpr", "resnet", *NEW)
+STACK = "tpr-stack"
+LOW, WORST, EASY, TIMES, EXCESS = 1e-5, 1e-4, 1e-6, 100.0, 1.1
+
+
+class Goal(NamedTuple):
+    """A cell: how the stacked blocks do, and whether that is what was asked for."""
+
+    panel: Panel
+    losses: Losses
+    floors: dict[str, float]
+
+    @property
+    def interacts(self) -> bool:
+        return self.panel.cell["interaction"] != "none"
+
+    @property
+    def is_solvable(self) -> bool:
+        return self.floors[KNOWABLE] < ROUNDING
+
+    @property
+    def is_met(self) -> bool:
+        """At the floor, or solved: far below the linear floor and for every seed."""
+        loss = mean(self.losses)
+        if not np.isfinite(self.losses).all():
+            return False
+        if not self.is_solvable:
+            return loss <= EXCESS * self.floors[KNOWABLE] + LOW
+        if not self.interacts:
+            return loss <= EASY
+        linear = self.floors[LINEAR]
+        return loss <= LOW and self.losses.max() <= WORST and (linear < ROUNDING or loss * TIMES <= linear)
+
+    @property
+    def gain(self) -> float | None:
+        """The best linear fit as a multiple of the loss."""
+        return self.floors[LINEAR] / max(mean(self.losses), ROUNDING) if self.floors[LINEAR] else None
+
+
+def _panels(setup: Setup, split: str, interaction: str | None) -> Iterator[Panel]:
+    series = tuple(contestant_series(name, contestant(name, split, interaction, 8), setup) for name in COMPARED)
+    floors = floor_series(split, interaction, setup)
+    for condition, test in TESTS.items():
+        about = cell(split, interaction, condition)
+        yield Panel(split, test, about, condition, Band(1, "SE"), series, floors, mark=solvable)
+
+
+def _figure(name: str, interaction: str | None) -> Callable[[Setup], Plan]:
+    def make(setup: Setup) -> Plan:
+        said = f"with the {INTERACTIONS[interaction]}" if interaction else "without interaction"
+        return Plan(
+            name,
+            f"Past the paper, {said}",
+            f"Loss on held-out combinations {said}: the paper's layer, second-order heads and stacked blocks.",
+            tuple(panel for split in SPLITS for panel in _panels(setup, split, interaction)),
+            SOLVABLE,
+        )
+
+    return cache(make)
+
+
+FIGURES = (
+    _figure("beyond-none", None),
+    _figure("beyond-numerical", "scale_pos"),
+    _figure("beyond-categorical", "shape_col"),
+)
+
+
+def _chapter(results: Results, setup: Setup) -> Chapter:
+    plans = [make(setup) for make in FIGURES]
+    goals = [
+        Goal(panel, final(results, panel, STACK), heights(results, panel))
+        for plan in plans
+        for panel in plan.panels
+        if results.complete((*panel.series, *panel.floors))
+    ]
+    if not goals:
+        return Chapter()
+    said = _verdict(goals)
+    blocks: list[Block] = [
+        Text(said),
+        Text(_explained()),
+        *(Curves(plan, results) for plan in plans),
+        _table(results, goals),
+    ]
+    return Chapter((f"Past the paper: {said}",), (Section("Past the paper: interacting factors", blocks),))
+
+
+def _table(results: Results, goals: Sequence[Goal]) -> Table:
+    rows: list[list[Any]] = [
+        [
+            *goal.panel.cell.values(),
+            *floor_cells(results, goal.panel),
+            *(final(results, goal.panel, name) for name in COMPARED),
+            float(goal.losses.max()),
+            goal.gain,
+            goal.is_met,
+        ]
+        for goal in goals
+    ]
+    columns = [Column("interaction"), Column("split"), Column("test"), *FLOOR_COLUMNS]
+    columns += [*(Column(name, "mean") for name in COMPARED), Column(f"{STACK}: worst seed", "number")]
+    columns += [Column(f"best linear fit / {STACK}", "number"), Column("goal met", "yes_no")]
+    return Table("beyond", "Every cell, with what can be known: mean final losses over seeds.", columns, rows)
+
+
+def _explained() -> str:
+    return (
+        "Two new contestants, in the paper's own language, with the same options and learning rate in all settings "
+        "(chosen on some of these cells, decision 0021): "
+        f"`tpr-second`, {words('tpr-second')} (a memory of order two, appendix C) beside the paper's, in one layer; "
+        f"`{STACK}`, two blocks, of which the first substitutes and the second reads what has become of it, with "
+        "linear, normalised and second-order heads. A cell is solvable if training, or an input, tells all that its "
+        f"answers need. The goal: a mean loss of at most {LOW:g}, at most {WORST:g} for the worst seed and {TIMES:g} "
+        "times below the best linear fit where a cell with an interaction is solvable, at most "
+        f"{EASY:g} without interaction, and where it is not solvable at most {EXCESS:g} times the best guess."
+    )
+
+
+def _verdict(goals: Sequence[Goal]) -> str:
+    """How many cells are solved, and which are not."""
+    solved = [goal for goal in goals if goal.is_solvable]
+    missed = [goal for goal in goals if not goal.is_met]
+    interacting = [goal for goal in solved if goal.interacts]
+    gains = [goal.gain for goal in interacting if goal.gain is not None]
+    said = (
+        f"Of {len(goals)} cells {len(solved)} are solvable. The stacked blocks reach the goal in "
+        f"{len(goals) - len(missed)} cells"
+    )
+    if interacting:
+        met = sum(goal.is_met for goal in interacting)
+        said += f", {met} of {len(interacting)} solvable ones with an interaction among them"
+    if gains:
+        said += f"; there they are {number(float(np.median(gains)))} times below the best linear fit (median)"
+    if not missed:
+        return f"{said}."
+    listed = "; ".join(
+        f"{goal.panel.name} ({number(mean(goal.losses))}, worst seed {number(float(goal.losses.max()))})"
+        for goal in missed
+    )
+    return f"{said}. Not reached: {listed}."
+
+
+BEYOND = Study(
+    "beyond",
+    "past the paper: second-order heads and stacked blocks in every cell",
+    {"beyond": lambda setup: (spec for make in FIGURES for spec in make(setup).specs)},
+    _chapter,
+)

@@ -1,0 +1,134 @@
+"""Several layers: the paper compares single ones."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from tpr_attention.report.document import Block, Section, Text
+from tpr_attention.report.drawings import Curves
+from tpr_attention.report.panels import Band, Panel, Plan
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import nearest, ratio
+from tpr_attention.report.tables import Column, Table
+from tpr_attention.studies.contestants import (
+    BASELINES,
+    CONTESTANTS,
+    INTERACTIONS,
+    OURS,
+    PAPER,
+    SOLVABLE,
+    TESTS,
+    cell,
+    floor_series,
+    solvable,
+    words,
+)
+from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, floor_cells
+from tpr_attention.studies.sizes import final_at, parameters_at, stored_points
+from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
+from tpr_attention.training.spec import RunSpec
+
+__all__ = ["DEPTH"]
+
+RATE = 0.01
+LAYERS = (1, 2, 3, 4)
+HEADS = 8
+
+
+def _spec(name: str, interaction: str | None, layers: int) -> RunSpec:
+    options = {"model.num_heads": HEADS} if CONTESTANTS[name].has_heads else {}
+    model = {"model": name} if layers == 1 else {"model": f"{name}-deep", "model.num_layers": layers}
+    return RunSpec.of({**model, **options, "task.interaction": interaction, "training.learning_rate": RATE})
+
+
+@cache
+def _figure(setup: Setup) -> Plan:
+    def panels() -> Iterator[Panel]:
+        for interaction in (None, *INTERACTIONS):
+            series = tuple(
+                over_sizes(
+                    name,
+                    [_spec(name, interaction, layers) for layers in LAYERS],
+                    setup,
+                    words(name),
+                    CONTESTANTS[name].look,
+                )
+                for name in PAPER
+            )
+            floors = floor_series("square_red", interaction, setup)
+            row = INTERACTIONS[interaction] if interaction else "no interaction"
+            for condition, test in TESTS.items():
+                yield Panel(
+                    row,
+                    test,
+                    cell("square_red", interaction, condition),
+                    condition,
+                    Band(1, "SE"),
+                    series,
+                    floors,
+                    LAYERS,
+                    "number of layers",
+                    mark=solvable,
+                )
+
+    return Plan(
+        "depth",
+        "Several layers",
+        f"Final loss against the number of layers; red squares held out, {HEADS} heads, the same steps, pairs and "
+        f"learning rate ({RATE:g}) for all.",
+        tuple(panels()),
+        SOLVABLE,
+    )
+
+
+FIGURES = (_figure,)
+
+
+def _chapter(results: Results, setup: Setup) -> Chapter:
+    """Losses by number of layers, and whether the advantage persists."""
+    plan = _figure(setup)
+    rows, ahead = [], []
+    for panel, place, layers in stored_points(plan, results):
+        losses = final_at(results, panel, place)
+        better = nearest({name: losses[name] for name in BASELINES})
+        found = ratio(losses[OURS], losses[better])
+        ahead.append((panel, layers, (found.value if found.low is None else found.low) > 1))
+        about = [panel.cell["interaction"], panel.cell["test"], int(layers)]
+        sizes = parameters_at(results, panel, place, PAPER)
+        rows.append([*about, *losses.values(), better, found, *floor_cells(results, panel), *sizes])
+    if not rows:
+        return Chapter()
+    columns = [Column("interaction"), Column("test"), Column("layers", "count"), *(Column(n, "mean") for n in PAPER)]
+    columns += [Column("better baseline"), Column("its loss / tpr's [95 %]", "interval"), *FLOOR_COLUMNS]
+    columns += [Column(f"{name}: parameters", "count") for name in PAPER]
+    blocks: list[Block] = [
+        Text(" ".join(_verdict(ahead))),
+        Text(
+            "The paper compares single layers. Here every model has one to four layers of the same kind, each of "
+            "which reads the transform, the action and what the layer before has made of the reference. Steps, "
+            "pairs and learning rate are the same for all. Layers of the paper's kind are linear, however many "
+            "there are."
+        ),
+        Curves(plan, results),
+        Table("depth", "Final losses by number of layers, mean over seeds.", columns, rows),
+    ]
+    return Chapter((), (Section("Several layers: does the advantage persist?", blocks),))
+
+
+def _verdict(ahead: Sequence[tuple[Panel, float, bool]]) -> Iterator[str]:
+    """One sentence for each setting: in how many tests the paper's layer is ahead of both, by depth."""
+    for interaction in dict.fromkeys(panel.cell["interaction"] for panel, *_ in ahead):
+        by_depth: dict[float, list[bool]] = {}
+        for panel, layers, is_ahead in ahead:
+            if panel.cell["interaction"] == interaction:
+                by_depth.setdefault(layers, []).append(is_ahead)
+        counts = {layers: f"{sum(found)} of {len(found)} tests" for layers, found in by_depth.items()}
+        setting = "Without interaction" if interaction == "none" else f"With the {interaction} interaction"
+        listed = ", ".join(f"{count} with {layers:g}" for layers, count in counts.items())
+        all_of = [all(found) for found in by_depth.values()]
+        advantage = "persists" if all(all_of) else "persists in part" if any(all_of) else "is not there"
+        judged = f": its advantage {advantage}" if len(by_depth) > 1 else ""
+        noun = "layer" if [*by_depth] == [1] else "layers"
+        yield f"{setting}, TPR-Attention is ahead of both baselines in {listed} {noun}{judged}."
+
+
+DEPTH = Study("depth", "one to four layers", {"depth": lambda setup: _figure(setup).specs}, _chapter)

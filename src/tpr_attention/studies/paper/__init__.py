@@ -1,0 +1,176 @@
+"""The paper's experiments: its figures, its claims, other readings of it, and the search for learning rates."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from tpr_attention.report.document import Block, Section, Text
+from tpr_attention.report.drawings import Curves
+from tpr_attention.report.panels import Panel
+from tpr_attention.report.results import Results
+from tpr_attention.report.style import number
+from tpr_attention.report.tables import Column, Table
+from tpr_attention.studies.paper.cells import (
+    FLOOR_COLUMNS,
+    actions_table,
+    cells_table,
+    distinct_cells,
+    floor_cells,
+    roles_table,
+    sizes_table,
+)
+from tpr_attention.studies.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict, judge
+from tpr_attention.studies.paper.decisions import decisions_table
+from tpr_attention.studies.paper.figures import FIGURES, MAIN, figure
+from tpr_attention.studies.paper.heads import heads_of_one, two_heads
+from tpr_attention.studies.paper.readings import DEFAULT, READINGS
+from tpr_attention.studies.paper.search import search_blocks, search_specs
+from tpr_attention.studies.paper.summary import summary
+from tpr_attention.studies.study import Chapter, Setup, Study
+from tpr_attention.training.spec import ROUNDING, RunSpec
+
+__all__ = ["PAPER_STUDY"]
+
+WORST_FIRST = (FAILS, PARTLY, HOLDS, UNKNOWN)
+
+
+def _chapter(results: Results, setup: Setup) -> Chapter:
+    panels = distinct_cells(panel for name in FIGURES for panel in figure(name, setup).panels)
+    complete = [panel for panel in panels if results.complete(panel.series)]
+    verdicts = {claim: judge(claim, results, setup) for claim in CLAIMS}
+    again = {name: _judged_again(results, setup, name) for name in READINGS if _is_run(results, setup, name)}
+    heads = heads_of_one(results, setup)
+    return Chapter(
+        tuple(summary(verdicts, results, complete, setup, _changes(again))),
+        (
+            Section("The paper's claims", _claims(verdicts, results)),
+            Section("Figures", _figures(results, setup)),
+        ),
+        (
+            Section("All cells", [cells_table(results, complete)]),
+            Section("By role and by action", [roles_table(results, complete), actions_table(results, complete)]),
+            *([Section("What the heads do", heads)] if heads else []),
+            Section("Other readings of the paper", _readings(again, setup)),
+            Section(
+                "Models and their learning rates", [sizes_table(results, complete), *search_blocks(results, setup)]
+            ),
+            Section("Decisions", [decisions_table()]),
+        ),
+    )
+
+
+def _claims(verdicts: Mapping[Claim, Verdict], results: Results) -> list[Block]:
+    order = sorted(verdicts, key=lambda claim: WORST_FIRST.index(verdicts[claim].badge))
+    rows = [
+        [claim.name, verdicts[claim].badge, _count(verdicts[claim]), claim.statement, claim.source, claim.test]
+        for claim in order
+    ]
+    evidence = [
+        [
+            *(claim.name, one.panel.name, one.against, one.ours, one.theirs, one.ratio, one.difference),
+            *floor_cells(results, one.panel),
+            one.favourable,
+        ]
+        for claim in order
+        for one in verdicts[claim].evidence
+    ]
+    explained = (
+        "A cell is one task and one test. A claim holds if every cell speaks for it, in part if at least half do. "
+        "Ratios are geometric means over seeds of the other's loss divided by TPR-Attention's, each seed compared with "
+        "itself (of `particularly when factors interact`: of the advantage with the interaction divided by that "
+        "without); brackets are 95 % bootstrap intervals over seeds, which with five seeds are rather too narrow. "
+        f"Losses below {ROUNDING:g} count as that."
+    )
+    columns = [Column("claim"), Column("verdict", "badge"), Column("cells"), Column("what the paper says")]
+    columns += [Column("where"), Column("a cell speaks for it if")]
+    compared = [Column("claim"), Column("cell"), Column("against"), Column("ours", "number")]
+    compared += [Column("theirs", "number"), Column("ratio [95 %]", "interval")]
+    compared += [Column("difference [95 %]", "interval"), *FLOOR_COLUMNS, Column("in favour", "yes_no")]
+    return [
+        Table("claims", "Each claim and its verdict, failures first.", columns, rows, latex=True),
+        Text(explained),
+        Table("evidence", "Every comparison behind the verdicts.", compared, evidence, folded=True),
+    ]
+
+
+def _count(verdict: Verdict) -> str | None:
+    """How many cells speak for a claim; None if it was not judged."""
+    return f"{verdict.favourable} of {verdict.cells}" if verdict.badge != UNKNOWN else None
+
+
+def _figures(results: Results, setup: Setup) -> list[Block]:
+    plans = [figure(name, setup) for name in FIGURES]
+    return [Curves(plan, results) for plan in plans if any(map(results.stored, plan.series()))]
+
+
+def _main_specs(setup: Setup, reading: str, names: Iterable[str] = MAIN) -> tuple[RunSpec, ...]:
+    return tuple(dict.fromkeys(spec for name in names for spec in figure(name, setup, reading).specs))
+
+
+def _is_run(results: Results, setup: Setup, reading: str) -> bool:
+    """Whether all contestants of both main figures are stored under a reading."""
+    panels: Sequence[Panel] = [panel for name in MAIN for panel in figure(name, setup, reading).panels]
+    return all(results.complete(panel.series) for panel in panels)
+
+
+def _judged_again(results: Results, setup: Setup, reading: str) -> dict[Claim, Verdict]:
+    """The verdicts that the main figures alone can give, under a reading."""
+    return {claim: judge(claim, results, setup, claim.main, reading) for claim in CLAIMS if claim.main}
+
+
+def _changes(run: Mapping[str, Mapping[Claim, Verdict]]) -> dict[str, bool]:
+    """Which of the other readings that were run change a verdict."""
+    if DEFAULT not in run:
+        return {}
+    return {
+        name: any(verdict.badge != run[DEFAULT][claim].badge for claim, verdict in found.items())
+        for name, found in run.items()
+        if name != DEFAULT
+    }
+
+
+def _readings(run: Mapping[str, Mapping[Claim, Verdict]], setup: Setup) -> list[Block]:
+    if len(run) < 2:
+        return [Text("Not run yet: `tpr-attention reproduce --studies readings` trains and adds them.")]
+    rows = []
+    for name, found in run.items():
+        reading = READINGS[name]
+        entries = (entry for one, verdict in found.items() for entry in _read_again(one, verdict, setup, name))
+        rows.append([name, reading.title, reading.decision or None, *entries])
+    heads = [entry for claim in CLAIMS if claim.main for entry in (claim.name, "cells; smallest ratio")]
+    text = (
+        "One choice changed at a time, for the two main figures (red squares held out); `unchanged` where a choice "
+        "does not touch the runs a claim is about. After the number of cells in favour stands the ratio of the least "
+        "favourable comparison, as in the evidence above. Learning rates are not searched anew: models that a reading "
+        "puts in the place of others take theirs. With six actions a batch has 96 pairs instead of 100."
+    )
+    columns = [Column(title) for title in ("reading", "what is different", "record", *heads)]
+    return [Text(text), Table("readings", "Claim by reading: the verdicts.", columns, rows)]
+
+
+def _read_again(claim: Claim, verdict: Verdict, setup: Setup, reading: str) -> tuple[str, str | None]:
+    """The verdict under a reading, and how near it was."""
+    if reading != DEFAULT and _main_specs(setup, reading, claim.main) == _main_specs(setup, DEFAULT, claim.main):
+        return "unchanged", None
+    worst = number(min(one.ratio.value for one in verdict.evidence)) if verdict.evidence else "-"
+    return verdict.badge.word, f"{_count(verdict)}; {worst}"
+
+
+def _of_figure(name: str) -> Callable[[Setup], tuple[RunSpec, ...]]:
+    return lambda setup: figure(name, setup).specs
+
+
+def _of_readings(setup: Setup) -> Iterator[RunSpec]:
+    return (spec for reading in READINGS for spec in _main_specs(setup, reading))
+
+
+PAPER_STUDY = Study(
+    "paper",
+    "the paper's figures and claims, other readings of it, the search for learning rates",
+    {
+        **{name: _of_figure(name) for name in FIGURES},
+        "readings": _of_readings,
+        "search": search_specs,
+        "two-heads": two_heads,
+    },
+    _chapter,
+    by_default=(*FIGURES, "two-heads"),
+)

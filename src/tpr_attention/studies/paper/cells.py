@@ -1,0 +1,113 @@
+"""Tables of final losses: every cell, every role, every action, every model's size."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tpr_attention.report.panels import Panel, Series
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import mean, nearest, ratio, standard_error
+from tpr_attention.report.tables import Column, Table
+from tpr_attention.studies.contestants import BASELINES, FLOORS, KNOWABLE, LINEAR, OURS, PAPER, words
+from tpr_attention.studies.paper.claims import final
+from tpr_attention.training.spec import ROUNDING, RunSpec
+
+__all__ = [
+    "FLOOR_COLUMNS",
+    "actions_table",
+    "cells_table",
+    "distinct_cells",
+    "floor_cells",
+    "heights",
+    "roles_table",
+    "sizes_table",
+]
+
+CELL = [Column("interaction"), Column("split"), Column("heads"), Column("test")]
+FLOOR_COLUMNS = [*(Column(words(name), "number") for name in FLOORS), Column("solvable", "yes_no")]
+
+
+def distinct_cells(panels: Iterable[Panel]) -> list[Panel]:
+    """One panel for each cell, in order: figures share some."""
+    found = {tuple(panel.cell.values()): panel for panel in panels}
+    return [found[key] for key in sorted(found)]
+
+
+def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
+    """Every cell: mean and standard error of each contestant, the floors, and how far apart they are."""
+    columns = [*CELL]
+    for name in PAPER:
+        columns += [Column(f"{name}: mean", "mean"), Column(f"{name}: SE", "number")]
+    columns += [Column("better baseline"), Column("its loss / tpr's [95 %]", "interval"), *FLOOR_COLUMNS]
+    columns.append(Column(f"tpr / {words(LINEAR)}", "number"))
+    rows = []
+    for panel in distinct_cells(panels):
+        losses = {name: final(results, panel, name) for name in PAPER}
+        better = nearest({name: losses[name] for name in BASELINES})
+        row: list[Any] = [*panel.cell.values()]
+        for found in losses.values():
+            row += [found, standard_error(found)]
+        row += [better, ratio(losses[OURS], losses[better]), *floor_cells(results, panel)]
+        linear = heights(results, panel).get(LINEAR, 0.0)
+        rows.append([*row, mean(losses[OURS]) / linear if linear > ROUNDING else None])
+    caption = "Final losses: mean over seeds and standard error (SE), without seeds that diverged. Ratios: geometric."
+    return Table("cells", caption, columns, rows, latex=True)
+
+
+def heights(results: Results, panel: Panel) -> dict[str, float]:
+    """The mean loss over seeds of each floor of a panel that is stored; zero where it is below rounding."""
+    finals = {series.name: mean(results.final(series, panel.condition, panel.metric)) for series in panel.floors}
+    return {name: 0.0 if loss < ROUNDING else loss for name, loss in finals.items() if loss == loss}
+
+
+def floor_cells(results: Results, panel: Panel) -> list[float | bool | None]:
+    """Both floors of a panel, and whether it can be solved at all."""
+    found = heights(results, panel)
+    return [*(found.get(name) for name in FLOORS), not found[KNOWABLE] if KNOWABLE in found else None]
+
+
+def roles_table(results: Results, panels: Sequence[Panel]) -> Table:
+    """The loss of each role."""
+
+    def by_role(series: Series, condition: str) -> Mapping[str, float]:
+        return {name: value for name, value in results.by_metric(series, condition).items() if name != "loss"}
+
+    return _breakdown("roles", "Final loss by role, mean over seeds.", by_role, panels)
+
+
+def actions_table(results: Results, panels: Sequence[Panel]) -> Table:
+    """The loss of each action."""
+    caption = "Final loss by action, mean over seeds; - where a test has no pair with that action."
+    return _breakdown(
+        "actions", caption, lambda series, condition: results.by_group(series, condition, "action"), panels
+    )
+
+
+def _breakdown(
+    name: str, caption: str, losses: Callable[[Series, str], Mapping[str, float]], panels: Sequence[Panel]
+) -> Table:
+    found = [
+        (panel, series.name, losses(series, panel.condition))
+        for panel in distinct_cells(panels)
+        for series in (*panel.series, *panel.floors)
+    ]
+    parts = list(dict.fromkeys(part for *_, of_parts in found for part in of_parts))
+    rows = [[*panel.cell.values(), model, *map(of.get, parts)] for panel, model, of in found if of]
+    columns = [*CELL, Column("model"), *(Column(part, "number") for part in parts)]
+    return Table(name, caption, columns, rows, folded=True)
+
+
+def sizes_table(results: Results, panels: Sequence[Panel]) -> Table:
+    """How many numbers each model learns, and at which rate."""
+    kinds: dict[tuple[str, str, str], list[RunSpec]] = {}
+    for panel in distinct_cells(panels):
+        for series in panel.series:
+            heads = str(series.specs[0].model.options.get("num_heads", "-"))
+            kinds.setdefault((series.name, panel.cell["interaction"], heads), []).extend(series.specs)
+    rows = []
+    for name, interaction, heads in sorted(kinds, key=lambda key: PAPER.index(key[0])):
+        specs = dict.fromkeys(kinds[name, interaction, heads])
+        sizes = {f"{results.store.provenance(spec.digest).get('parameters'):,}" for spec in specs}
+        rates = {f"{spec.training.learning_rate:g}" for spec in specs}
+        rows.append([name, interaction, heads, ", ".join(sorted(sizes)), ", ".join(sorted(rates))])
+    columns = [Column(title) for title in ("model", "interaction", "heads", "parameters", "learning rate")]
+    return Table("sizes", "Sizes of the models and their learning rates.", columns, rows)

@@ -1,0 +1,170 @@
+"""Larger and noisier worlds: more factors, wider fillers, noise on the inputs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from tpr_attention.report.document import Block, Section, Text
+from tpr_attention.report.drawings import Curves
+from tpr_attention.report.panels import Band, Panel, Plan
+from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import mean
+from tpr_attention.report.style import number
+from tpr_attention.report.tables import Column, Table
+from tpr_attention.studies.contestants import BASELINES, CONTESTANTS, LINEAR, OURS, PAPER, TESTS, words
+from tpr_attention.studies.sizes import final_at, parameters_at, start_at, stored_points
+from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
+from tpr_attention.training.spec import ROUNDING, RunSpec
+
+__all__ = ["SCALING"]
+
+RATE = 0.01
+MOST_STEPS = 2_000
+OPTIONS: dict[str, dict[str, int]] = {
+    "tpr": {"model.num_heads": 8},
+    "classical": {"model.num_heads": 8, "model.head_dim": 16},
+    "resnet": {"model.width": 128},
+    LINEAR: {},
+}
+
+
+class Growth(NamedTuple):
+    """What grows, in words, through which sizes, and which models are compared."""
+
+    words: str
+    sizes: tuple[float | int, ...]
+    models: tuple[str, ...] = PAPER
+
+
+GROWTHS = {
+    "factors": Growth("number of factors", (5, 10, 20, 40)),
+    "filler_dim": Growth("size of fillers", (3, 8, 16, 32, 64)),
+    "noise": Growth("noise on the inputs (SD)", (0.01, 0.03, 0.1, 0.3), (*PAPER, LINEAR)),
+}
+
+
+def _spec(name: str, option: str, size: float | int) -> RunSpec:
+    return RunSpec.of(
+        {
+            "task": "random-composition",
+            f"task.{option}": size,
+            "model": name,
+            **OPTIONS[name],
+            "training.train_examples": 20_000,
+            "training.test_examples": 500,
+            "training.learning_rate": RATE,
+        }
+    )
+
+
+def _figure(option: str) -> Callable[[Setup], Plan]:
+    growth = GROWTHS[option]
+
+    def make(setup: Setup) -> Plan:
+        setup = replace(setup, steps=min(setup.steps, MOST_STEPS))
+        series = tuple(
+            over_sizes(
+                name,
+                [_spec(name, option, size) for size in growth.sizes],
+                setup,
+                words(name),
+                CONTESTANTS[name].look,
+            )
+            for name in growth.models
+        )
+        return Plan(
+            f"scaling-{option}",
+            f"How losses grow with the {growth.words}",
+            f"Final loss against the {growth.words}, in worlds of random factors: 5 factors with fillers of 3 numbers, "
+            f"unless the axis says otherwise; {setup.steps:,} steps, learning rate {RATE:g} for all.",
+            tuple(
+                Panel(
+                    "random factors",
+                    test,
+                    {"what grows": growth.words, "test": test},
+                    condition,
+                    Band(1, "SE"),
+                    series,
+                    sizes=growth.sizes,
+                    axis=growth.words,
+                )
+                for condition, test in TESTS.items()
+            ),
+        )
+
+    return cache(make)
+
+
+FIGURES = tuple(map(_figure, GROWTHS))
+
+
+def _chapter(results: Results, setup: Setup) -> Chapter:
+    """Losses by size, and how they grow."""
+    plans = [make(setup) for make in FIGURES]
+    rows, verdicts = [], []
+    for plan in plans:
+        ends: dict[str, list[float]] = {}
+        sizes: list[float] = []
+        for panel, place, size in stored_points(plan, results):
+            losses = final_at(results, panel, place)
+            sizes.append(size)
+            for name in PAPER:
+                ends.setdefault(name, []).append(mean(losses[name]))
+            start, parameters = mean(start_at(results, panel, place)), parameters_at(results, panel, place, PAPER)
+            found = [losses.get(name) for name in (*PAPER, LINEAR)]
+            rows.append([panel.axis, size, panel.cell["test"], start, *found, *parameters])
+        if ends:
+            verdicts.append(_verdict(plan, sizes, ends))
+    if not rows:
+        return Chapter()
+    columns = [Column("what grows"), Column("size", "exact"), Column("test"), Column("the copy", "number")]
+    columns += [Column(name, "mean") for name in PAPER] + [Column("best linear fit", "mean")]
+    columns += [Column(f"{name}: parameters", "count") for name in PAPER]
+    blocks: list[Block] = [
+        Text(" ".join(verdicts)),
+        Text(
+            "The paper has five factors with fillers of three numbers and no noise. These worlds are of the same "
+            "kind, without interaction: every factor has four classes with random fillers of unit length, and one "
+            "combination of the first two is held out. Noise is on the inputs only, so that a copy is wrong by its "
+            "variance; targets are clean. Without noise both floors are zero at every size. How time "
+            "grows is measured apart, by `benchmarks/scaling.py`."
+        ),
+        *(Curves(plan, results) for plan in plans),
+        Table("scaling", "Final losses by size, mean over seeds; the copy is where training starts.", columns, rows),
+    ]
+    return Chapter((), (Section("Larger and noisier worlds", blocks),))
+
+
+def _verdict(plan: Plan, sizes: Sequence[float], ends: dict[str, list[float]]) -> str:
+    """How losses change from the smallest stored size to the largest, in all tests, and who is lowest."""
+    tests, axis = len(TESTS), plan.panels[0].axis
+    lowest = sum(all(ours < ends[name][k] for name in BASELINES) for k, ours in enumerate(ends[OURS]))
+    judged = f"TPR-Attention's is the lowest in {lowest} of {len(ends[OURS])} cells."
+    first, last = (
+        {name: number(_geometric_mean(losses[part])) for name, losses in ends.items()}
+        for part in (slice(tests), slice(-tests, None))
+    )
+    if min(sizes) == max(sizes):
+        said = ", ".join(f"{words(name)}'s is {loss}" for name, loss in last.items())
+        return f"Losses at the {axis} {max(sizes):g} (geometric mean of the tests): {said}; {judged}"
+    said = ", ".join(f"{words(name)}'s from {first[name]} to {last[name]}" for name in ends)
+    return (
+        f"From the smallest {axis} ({min(sizes):g}) to the largest ({max(sizes):g}) the loss (geometric mean of the "
+        f"tests) goes: {said}; {judged}"
+    )
+
+
+def _geometric_mean(losses: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(np.maximum(losses, ROUNDING)))))
+
+
+SCALING = Study(
+    "scaling",
+    "more factors, wider fillers, noise on the inputs",
+    {"scaling": lambda setup: (spec for make in FIGURES for spec in make(setup).specs)},
+    _chapter,
+    is_scaled=True,
+)

@@ -1,0 +1,75 @@
+"""What a study is: the runs it needs, and what the report says of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tpr_attention.report.document import Section
+from tpr_attention.report.panels import Look, Series
+from tpr_attention.report.results import Results
+from tpr_attention.training.spec import RunSpec
+
+__all__ = ["SEARCH_SEEDS", "Chapter", "Setup", "Specs", "Study", "over_seeds", "over_sizes"]
+
+SEARCH_SEEDS = (1000, 1001, 1002)
+"""Seeds on which options are chosen; no reported run has them."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How much is trained."""
+
+    seeds: int = 5
+    steps: int = 10_000
+
+
+class Chapter(NamedTuple):
+    """What the report says of a study.
+
+    Args:
+        summary: Sentences for the first section.
+        sections: The results.
+        appendix: What stands behind them, at the end of the report.
+    """
+
+    summary: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    appendix: tuple[Section, ...] = ()
+
+
+Specs = Callable[[Setup], Iterable[RunSpec]]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Runs and what is said of them.
+
+    Args:
+        words: What it is about, in one line.
+        plans: What can be trained of it by name; the study's own name stands for all of it.
+        chapter: Its part of the report; an empty one while too little is stored.
+        by_default: The plans that `reproduce` trains if none is named.
+        is_scaled: Whether its runs have other steps than those of the setup.
+    """
+
+    name: str
+    words: str
+    plans: Mapping[str, Specs]
+    chapter: Callable[[Results, Setup], Chapter]
+    by_default: tuple[str, ...] = ()
+    is_scaled: bool = False
+
+    def specs(self, setup: Setup) -> tuple[RunSpec, ...]:
+        """All runs of all plans, each once."""
+        return tuple(dict.fromkeys(spec for plan in self.plans.values() for spec in plan(setup)))
+
+
+def over_seeds(name: str, spec: RunSpec, setup: Setup, words: str = "", look: Look | None = None) -> Series:
+    """A series of a spec, with the steps and each of the seeds of a setup."""
+    spec = spec.changed({"training.steps": setup.steps})
+    return Series(name, tuple(map(spec.with_seed, range(setup.seeds))), words, look)
+
+
+def over_sizes(name: str, specs: Iterable[RunSpec], setup: Setup, words: str = "", look: Look | None = None) -> Series:
+    """A series with a spec for each size, with the steps and each of the seeds of a setup."""
+    return Series(name, tuple(one for spec in specs for one in over_seeds(name, spec, setup).specs), words, look)

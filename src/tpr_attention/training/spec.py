@@ -1,0 +1,288 @@
+"""A run is a value: all that decides a training, and nothing else."""
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tpr_attention.imports import ImportPathError, is_path, nearest, parameters
+from tpr_attention.models import MODELS
+from tpr_attention.tasks import TASKS
+from tpr_attention.training.values import SpecError, checkable, convert, is_json
+
+__all__ = [
+    "ROUNDING",
+    "Component",
+    "RunSpec",
+    "SpecError",
+    "Training",
+    "component_names",
+    "default_options",
+    "full_key",
+    "known_keys",
+    "option_types",
+    "options_of",
+]
+
+ROUNDING = 1e-10
+"""Losses below this are rounding: they count as this where a logarithm is taken, and no axis goes lower."""
+
+TABLES = {"task": TASKS, "model": MODELS}
+NOT_OPTIONS = {"task": ("seed",), "model": ()}
+Count = Annotated[int, Meta(ge=1)]
+
+
+class Component(Struct, frozen=True, forbid_unknown_fields=True):
+    """A task or a model: a name of its table or an import path, and the options of its constructor."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+
+class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a model is trained.
+
+    Args:
+        train_examples: How many examples are drawn for training, once; batches go through them in turn.
+        test_examples: How many are drawn for each test.
+        learning_rate: At the start; `schedule` says how it changes.
+        device: Where tensors are; no part of what the run is.
+    """
+
+    steps: Count = 10_000
+    batch_size: Count = 100
+    train_examples: Count = 50_000
+    test_examples: Count = 1_000
+    learning_rate: Annotated[float, Meta(gt=0)] = 0.01
+    schedule: Literal["cosine", "constant"] = "cosine"
+    optimiser: Literal["adam", "sgd"] = "adam"
+    device: str = "cpu"
+
+
+class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
+    """One training: a task, a model, how it is trained, and the seed of all that is random.
+
+    `RunSpec.of` makes one from keys and checks them; the constructor takes what is given.
+
+    >>> spec = RunSpec.of({"model": "tpr", "num_heads": 8, "noise": 0.1, "seed": 3})
+    >>> spec.model.options
+    {'learn_ids': True, 'num_heads': 8, 'start_at_copy': True}
+    >>> RunSpec.from_json(spec.to_json()) == spec
+    True
+    """
+
+    task: Component
+    model: Component
+    training: Training = Training()
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunSpec) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def to_json(self) -> str:
+        """Every field in one line, always written the same way; the device is left out."""
+        values = msgspec.to_builtins(self)
+        del values["training"]["device"]
+        return json.dumps(values, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "RunSpec":
+        """Read what `to_json` wrote. Nothing is imported, and options are taken as they are."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise SpecError(f"spec: {error}") from error
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> "RunSpec":
+        """Make a spec from keys such as `training.steps` and `task.split`; a prefix may be left out if that is clear.
+
+        Options are checked against the constructors' signatures, and those that are left out have their defaults.
+        """
+        task, model = component_names(values)
+        given = _by_section(values, task, model)
+        return cls(
+            Component(task, options_of("task", task, given["task"])),
+            Component(model, options_of("model", model, given["model"])),
+            convert("training.", given["training"], Training),
+            _seed(values.get("seed", 0)),
+        )
+
+    def changed(self, changes: Mapping[str, object]) -> "RunSpec":
+        """The same with other values for some keys; see `of`. Another task or model has its own options.
+
+        >>> RunSpec.of({}).changed({"seed": 2, "steps": 10}).training.steps
+        10
+        """
+        task, model = component_names({"task": self.task.name, "model": self.model.name, **changes})
+        given = _by_section(changes, task, model)
+        kept = {
+            section: old.options if old.name == name else {}
+            for section, old, name in (("task", self.task, task), ("model", self.model, model))
+        }
+        training = {**msgspec.to_builtins(self.training), **given["training"]}
+        return RunSpec(
+            Component(task, options_of("task", task, {**kept["task"], **given["task"]}))
+            if given["task"] or task != self.task.name
+            else self.task,
+            Component(model, options_of("model", model, {**kept["model"], **given["model"]}))
+            if given["model"] or model != self.model.name
+            else self.model,
+            convert("training.", training, Training) if given["training"] else self.training,
+            _seed(changes["seed"]) if "seed" in changes else self.seed,
+        )
+
+    def with_seed(self, seed: int) -> "RunSpec":
+        """The same with another seed."""
+        return msgspec.structs.replace(self, seed=seed)
+
+    def with_device(self, device: str) -> "RunSpec":
+        """The same on another device."""
+        return msgspec.structs.replace(self, training=msgspec.structs.replace(self.training, device=device))
+
+    def keys(self) -> dict[str, Any]:
+        """All keys with their full names, as `of` takes them."""
+        training = msgspec.to_builtins(self.training)
+        return {
+            "task": self.task.name,
+            **{f"task.{name}": value for name, value in self.task.options.items()},
+            "model": self.model.name,
+            **{f"model.{name}": value for name, value in self.model.options.items()},
+            **{f"training.{name}": value for name, value in training.items()},
+            "seed": self.seed,
+        }
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """The run's name: twelve hexadecimal digits of the SHA-256 of its JSON."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+
+class _Seed(Struct, frozen=True):
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+def component_names(values: Mapping[str, object]) -> tuple[str, str]:
+    """The names of the task and of the model; the first of their tables if not given."""
+    names = values.get("task", next(iter(TASKS))), values.get("model", next(iter(MODELS)))
+    for section, name in zip(("task", "model"), names, strict=True):
+        if not isinstance(name, str):
+            raise SpecError(f"{section}: expected a name or a path, got {name!r}")
+    return str(names[0]), str(names[1])
+
+
+def _seed(value: object) -> int:
+    return int(convert("", {"seed": value}, _Seed).seed)
+
+
+def _by_section(values: Mapping[str, object], task: str, model: str) -> dict[str, dict[str, object]]:
+    """The options of the task and of the model, and the keys of training."""
+    given: dict[str, dict[str, object]] = {"task": {}, "model": {}, "training": {}}
+    for key, value in values.items():
+        if key not in ("task", "model", "seed"):
+            section, _, name = full_key(key, task, model).partition(".")
+            given[section][name] = value
+    return given
+
+
+def option_types(section: str, name: str) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """The options of a task or model: their types, the defaults of those that have one, and whether it takes others."""
+    table = TABLES[section]
+    if not is_path(name) and name not in table:
+        raise SpecError(f"{section}: expected one of {list(table)} or a path, got {name!r}{nearest(name, table)}")
+    try:
+        types, defaults, is_open = parameters(table.get(name, name))
+    except ImportPathError as error:
+        raise SpecError(f"{section}: {error}") from error
+    kept = {key: kind for key, kind in types.items() if key not in NOT_OPTIONS[section]}
+    return kept, {key: value for key, value in defaults.items() if key in kept}, is_open
+
+
+def options_of(section: str, name: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """All options of a task or model, checked against its constructor, sorted by name."""
+    types, defaults, is_open = option_types(section, name)
+    ours = not is_path(name)
+    known = [key for key in types if key in defaults or not ours]  # what has no default, the task gives or we require
+    nested = _nested(section, given)
+    for key in nested:
+        if key not in known and not is_open:
+            raise SpecError(
+                f"{section}.{key}: {name!r} has no such option; expected one of {known}{nearest(key, known)}"
+            )
+    fields = [(key, checkable(types[key])) for key in nested if key in types]
+    checked = msgspec.to_builtins(convert(f"{section}.", nested, msgspec.defstruct(name, fields, kw_only=True)))
+    filled = {key: value for key, value in defaults.items() if is_json(value)}
+    options: dict[str, Any] = json.loads(json.dumps({**filled, **nested, **checked}, sort_keys=True))
+    return options  # as they are read again from JSON
+
+
+def default_options(section: str, name: str) -> dict[str, Any]:
+    """The options of a task or model of this package that are left out; none of a user's own, which is not imported."""
+    return {} if is_path(name) or name not in TABLES[section] else options_of(section, name, {})
+
+
+def full_key(key: str, task: str, model: str) -> str:
+    """The full name of a key; an error tells full names if it is unknown or could be several.
+
+    >>> full_key("steps", "composition", "tpr"), full_key("task.split", "composition", "tpr")
+    ('training.steps', 'task.split')
+    """
+    head, _, rest = key.partition(".")
+    if head in ("task", "model") and rest:
+        return key
+    known = known_keys(task, model)
+    if key in known:
+        return key
+    if head == "training":
+        raise SpecError(f"{key}: no such key{nearest(key, known)}")
+    found = [one for one in known if one.partition(".")[2] == head]
+    if len(found) > 1:
+        raise SpecError(f"{key}: could be {' or '.join(found)}; write its full name")
+    if not found:
+        names = {one.rpartition(".")[2]: one for one in (*known, "task", "model", "seed")}
+        near = get_close_matches(head, names, n=1)
+        hint = f"; did you mean {names[near[0]]!r}?" if near else ""
+        raise SpecError(f"{key}: no such key for task {task!r} and model {model!r}{hint}")
+    if rest and found[0].startswith("training."):
+        raise SpecError(f"{key}: no such key; did you mean {found[0]!r}?")
+    return found[0] + key[len(head) :]
+
+
+@functools.cache
+def known_keys(task: str, model: str) -> tuple[str, ...]:
+    """The full names of all keys of a spec with this task and model."""
+    own = [
+        f"{section}.{key}" for section, name in (("task", task), ("model", model)) for key in _options(section, name)
+    ]
+    return (*(f"training.{name}" for name in Training.__struct_fields__), *own)
+
+
+def _options(section: str, name: str) -> list[str]:
+    types, defaults, _ = option_types(section, name)
+    return [key for key in types if key in defaults or is_path(name)]
+
+
+def _nested(section: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """Options with dots in their names as mappings: `a.b` is the entry `b` of the option `a`.
+
+    What comes later overrules what came before: a value the option, an entry only itself.
+    """
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name, _, entry = key.partition(".")
+        if not entry:
+            found[name] = value
+            continue
+        before = found.get(name)
+        if not isinstance(before, Mapping | None):
+            raise SpecError(f"{section}.{key}: expected keys and values for {name!r}, got {before!r} as well")
+        found[name] = {**(before or {}), entry: value}
+    return found

@@ -1,0 +1,115 @@
+"""The commands that tell of a task without training, as a user types them."""
+
+import pytest
+from PIL import Image
+
+from tpr_attention.cli import main
+
+CONDITIONS = ("train", "in_distribution", "ood_reference", "ood_transform", "ood_composition")
+
+
+def cells(said):
+    """The rows of printed tables."""
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines() if line.startswith("│")]
+
+
+def floors(capsys, *keys):
+    assert main(["floors", *keys]) == 0
+    return cells(capsys.readouterr().out)
+
+
+def test_floors_of_the_tasks_asked_for(capsys):
+    rows = floors(capsys, "split=square_red", "interaction=[null,shape_col]", "seed=[0,1]")
+    assert [row[:4] for row in rows] == [
+        [name, "square_red", seed, condition]
+        for name in ("none", "shape_col")
+        for seed in ("0", "1")
+        for condition in CONDITIONS
+    ]
+    assert {tuple(row[4:]) for row in rows if row[0] == "none"} == {("0", "0", "yes")}
+    for row in (row for row in rows if row[0] == "shape_col"):
+        linear, knowable = map(float, row[4:6])
+        assert linear > 0
+        assert (knowable > 0) == (row[3] == "ood_composition") == (row[6] == "no")
+    assert rows[10][4:] != rows[15][4:]  # another seed, another tensor
+
+
+def test_floors_of_worlds_of_random_factors(capsys):
+    rows = floors(capsys, "task=random-composition", "factors=[3,4]", "task.noise=0.1")
+    assert [row[:3] for row in rows] == [[size, "0.1", name] for size in ("3", "4") for name in CONDITIONS]
+    assert all(0 < float(row[3]) < 0.1**2 and row[4:] == ["0", "yes"] for row in rows)  # better than to copy the noise
+
+
+def test_floors_of_a_split_and_a_law_by_path(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_world.py").write_text(
+        "def hearts(factors):\n    return factors.has('shape', 'heart') & factors.has('colour', 'blue')\n"
+        "def mean(first, second):\n    return (first + second) / 2\n"
+    )
+    keys = ["split=my_world:hearts", "interaction.law=my_world:mean", "interaction.factors=[scale, position]"]
+    rows = floors(capsys, *keys)
+    assert [row[-4] for row in rows if row[-4]] == [*CONDITIONS]
+    assert "my_world:mean" in rows[0][0]
+    assert {tuple(row[-2:]) for row in rows} == {("0", "yes")}  # what a law without a generator gives can be known
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            ["spilt=square_red"],
+            "spilt: no such key for task 'composition' and model 'oracle'; did you mean 'task.split'?",
+        ),
+        (["split=square_rd"], "did you mean 'square_red'?"),
+        (["steps=100"], "steps: floors depend on the task alone; expected keys of task 'composition'"),
+        (["model.num_heads=3"], "model.num_heads: floors depend on the task alone"),
+        (["seed"], "seed: expected key=value"),
+        (["scale_angles=[0, 1]"], "scale_angles: expected 6"),
+        (["task=[composition, random-composition]"], "task: expected one name"),
+    ],
+)
+def test_floors_of_no_task_are_refused(keys, message, capsys):
+    assert main(["floors", *keys]) == 2
+    assert message in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_examples_in_words_and_as_a_picture(tmp_path, capsys):
+    path = tmp_path / "examples.png"
+    assert main(["examples", "interaction=shape_col", "seed=3", "--count", "2", "--figure", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert [line.strip() for line in said.splitlines() if line.strip() in CONDITIONS] == [*CONDITIONS]
+    assert [row[0] for row in cells(said) if row[0]] == ["1", "2"] * 5
+    assert "shape square" in said
+    assert str(path) in said
+    with Image.open(path) as image:
+        assert image.height > 2 * image.width  # ten rows of three images
+        assert len(image.convert("RGB").getcolors(1 << 20)) > 3  # the colours of sprites
+    before = path.read_bytes()
+    assert main(["examples", "interaction=shape_col", "seed=3", "--count", "2", "--figure", str(path)]) == 0
+    assert capsys.readouterr().out == said
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["task=nothing"], "task: expected one of"),
+        (["seed=[0,1]"], "examples: expected one task, got several"),
+        (["--figure", "examples.jpg"], "figure: expected a file that ends in .png, .svg or .pdf, got 'examples.jpg'"),
+        (["task=random-composition", "--figure", "x.png"], "figure: task 'random-composition' has no pictures"),
+    ],
+)
+def test_examples_that_cannot_be_are_refused_before_anything_is_shown(
+    tmp_path, monkeypatch, capsys, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["examples", *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_examples_where_they_cannot_be_written(tmp_path, capsys):
+    assert main(["examples", "--count", "1", "--figure", str(tmp_path / "nowhere" / "x.png")]) == 1
+    assert "nowhere/x.png: cannot be written: No such file or directory" in capsys.readouterr().err
