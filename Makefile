@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: setup lint check test test-ray test-torch-min reproduce docs benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
 
