@@ -13,7 +13,7 @@ from PIL import Image
 
 from tests.report import made_up
 from tpr_attention.report.drawings import Curves
-from tpr_attention.report.pictures import FORMATS, encoded
+from tpr_attention.report.drawings.pictures import FORMATS, encoded
 from tpr_attention.report.style import SPARE, looks
 
 NAMES = {words: name for name, words in made_up.WORDS.items()}
@@ -266,7 +266,8 @@ def test_a_dollar_is_no_formula(run):
 
 def test_no_module_needs_torch_and_documents_need_no_matplotlib():
     light = ["document", "drawings", "tables", "results"]
-    modules = ["figures", "heat_maps", "inspection", "interactive", "html", "markdown", "latex", "write"]
+    drawn = ["figures", "heat_maps", "interactive"]
+    modules = [*(f"drawings.{name}" for name in drawn), "inspection", "html", "markdown", "latex", "write"]
     code = f"""
 import sys
 for name in {light}: __import__(f"tpr_attention.report.{{name}}")

@@ -10,9 +10,9 @@ from matplotlib.collections import PathCollection, QuadMesh
 
 from tests.report.made_up import head_weights as weights
 from tpr_attention.report.drawings import HeadMaps
-from tpr_attention.report.heat_maps import draw
+from tpr_attention.report.drawings.heat_maps import draw
+from tpr_attention.report.drawings.pictures import FORMATS, encoded
 from tpr_attention.report.inspection import Names, inspect_weights
-from tpr_attention.report.pictures import FORMATS, encoded
 
 ACTIONS = ("shape", "scale", "orientation", "position", "colour")
 ROLES = (*ACTIONS, "both")

@@ -15,8 +15,8 @@ from tests.report import made_up
 from tpr_attention.report import html
 from tpr_attention.report.document import Document, Interactive, Section, Text
 from tpr_attention.report.drawings import Curves, HeadMaps
+from tpr_attention.report.drawings.pictures import encoded
 from tpr_attention.report.inspection import inspect_weights
-from tpr_attention.report.pictures import encoded
 from tpr_attention.report.statistics import Interval
 from tpr_attention.report.tables import Badge, Column, Table
 

@@ -8,7 +8,7 @@ from tpr_attention.models import MODELS
 from tpr_attention.models.build import build
 from tpr_attention.report.document import Document
 from tpr_attention.report.drawings import HeadMaps
-from tpr_attention.report.pictures import encoded
+from tpr_attention.report.drawings.pictures import encoded
 from tpr_attention.report.write import write_report
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose

@@ -56,13 +56,13 @@ def command(changes: Sequence[str], count: int, console: Console, figure: str | 
 
 
 def _form(figure: str) -> str:
-    from tpr_attention.report.pictures import form_of  # only now: matplotlib takes a second
+    from tpr_attention.report.drawings.pictures import form_of  # only now: matplotlib takes a second
 
     return form_of(figure)
 
 
 def _draw(arrays: Mapping[str, Mapping[str, np.ndarray]], path: Path, form: str) -> None:
-    from tpr_attention.report.pictures import encoded, image_grid
+    from tpr_attention.report.drawings.pictures import encoded, image_grid
 
     try:
         write_file(path, encoded(image_grid(arrays), form))

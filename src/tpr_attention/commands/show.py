@@ -96,13 +96,13 @@ def _print_layer(layer: Layer, console: Console) -> None:
 
 
 def _format(figure: str) -> str:
-    from tpr_attention.report.pictures import form_of  # only now: matplotlib takes a second
+    from tpr_attention.report.drawings.pictures import form_of  # only now: matplotlib takes a second
 
     return form_of(figure)
 
 
 def _draw(inspection: Inspection, path: Path, form: str) -> None:
-    from tpr_attention.report import heat_maps, pictures
+    from tpr_attention.report.drawings import heat_maps, pictures
 
     try:
         write_file(path, pictures.encoded(heat_maps.draw(inspection), form))

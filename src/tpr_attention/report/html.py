@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from tpr_attention.report.document import Document, Interactive, Text, rich
-from tpr_attention.report.pictures import FORMATS
+from tpr_attention.report.drawings.pictures import FORMATS
 from tpr_attention.report.tables import Table, formatted
 
 __all__ = ["page"]

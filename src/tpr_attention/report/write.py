@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from tpr_attention.report.document import Document, Drawing
+from tpr_attention.report.drawings.pictures import FORMATS, encoded
 from tpr_attention.report.html import page
 from tpr_attention.report.latex import latex_table
 from tpr_attention.report.markdown import markdown
-from tpr_attention.report.pictures import FORMATS, encoded
 from tpr_attention.report.tables import csv_text
 from tpr_attention.runner.files import write_file
 from tpr_attention.runner.store import StoreError

@@ -19,7 +19,7 @@ from tpr_attention.tasks.composition import (
     Pairs,
     dsprites_composition,
 )
-from tpr_attention.tasks.composition.expectation import REFERENCE, TRANSFORM, Term, mean
+from tpr_attention.tasks.composition.floors import REFERENCE, TRANSFORM, Term, mean
 
 from .small import large_discs, small_encoding, small_grid
 

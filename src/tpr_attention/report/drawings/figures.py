@@ -14,8 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from tpr_attention.report.curves import NOT_RUN, FigureCurves, PanelCurves
-from tpr_attention.report.pictures import literal, settings
+from tpr_attention.report.drawings.curves import NOT_RUN, FigureCurves, PanelCurves
+from tpr_attention.report.drawings.pictures import literal, settings
 from tpr_attention.report.style import MUTED
 
 __all__ = ["draw"]

@@ -11,7 +11,7 @@ import numpy as np
 from plotly.graph_objects import Figure, Scatter  # type: ignore[import-untyped]
 from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 
-from tpr_attention.report.curves import NOT_RUN, FigureCurves, Line, PanelCurves
+from tpr_attention.report.drawings.curves import NOT_RUN, FigureCurves, Line, PanelCurves
 from tpr_attention.report.style import MUTED
 
 __all__ = ["plot"]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tpr_attention.imports import load
-from tpr_attention.report import interactive
-from tpr_attention.report.curves import FigureCurves
+from tpr_attention.report.drawings import interactive
+from tpr_attention.report.drawings.curves import FigureCurves
 from tpr_attention.report.inspection import Inspection
 
 __all__ = ["Curves", "HeadMaps"]
@@ -17,7 +17,7 @@ class Curves(FigureCurves):
 
     def draw(self) -> Any:
         """The figure as a picture."""
-        return load("tpr_attention.report.figures:draw")(self)
+        return load("tpr_attention.report.drawings.figures:draw")(self)
 
     def plot(self) -> Mapping[str, Any]:
         """The figure for plotly.js."""
@@ -35,4 +35,4 @@ class HeadMaps:
 
     def draw(self) -> Any:
         """The heat maps as a picture."""
-        return load("tpr_attention.report.heat_maps:draw")(self.inspection)
+        return load("tpr_attention.report.drawings.heat_maps:draw")(self.inspection)

@@ -16,8 +16,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from tpr_attention.report.drawings.pictures import settings
 from tpr_attention.report.inspection import CombinedMap, Head, Inspection, Layer, Names
-from tpr_attention.report.pictures import settings
 from tpr_attention.report.style import MUTED
 
 __all__ = ["draw"]
