@@ -31,7 +31,10 @@ CALLS = {
         "from tpr_attention.cli import main; seeds = 'seed=' + str(list(range({runs})));"
         "main(['run', 'model=linear', 'steps=8', seeds, '--store', {store!r}, '--dry-run'])"
     ),
-    "runs.parquet": "from tpr_attention.runner.store import Store; Store({store!r}).write_table()",
+    "runs.parquet": (
+        "from tpr_attention.runner.store import Store; from tpr_attention.runner.tables import write_table;"
+        " write_table(Store({store!r}))"
+    ),
     "report": "from tpr_attention.cli import main; main(['report', '--store', {store!r}, '--report', {report!r}])",
 }
 METRICS = ("loss", "shape", "scale", "orientation", "position", "colour")

@@ -39,20 +39,20 @@ def test_two_workers_take_half_the_time():
 def test_failures_are_told_as_they_are():
     console, text = screen()
     failure = Failure(0, ("abc",), "ValueError: expected [/x] or [red]")
-    assert follow([Progress(0, 1, 0, 4), failure], 1, 1, console) == [failure]
+    assert follow([Progress(0, 1, 0, 4), failure], 1, 1, console).failures == [failure]
     assert text.getvalue() == "failed: ValueError: expected [/x] or [red] (abc)\n"
 
 
 def test_what_is_waited_for_is_told_once():
     console, text = screen()
     waiting = Waiting(0, ("abc",), "is being trained by process 7")
-    assert follow([waiting, waiting, Progress(0, 1, 4, 4, True)], 1, 1, console) == []
+    assert follow([waiting, waiting, Progress(0, 1, 4, 4, True)], 1, 1, console) == ([], {0: 0})
     assert text.getvalue() == "waiting: is being trained by process 7\n"
 
 
 def test_without_a_terminal_nothing_moves():
     console, text = screen()
-    assert follow([Progress(0, 1, step, 4, step == 4) for step in (0, 1, 2, 4)], 1, 1, console) == []
+    assert follow([Progress(0, 1, step, 4, step == 4) for step in (0, 1, 2, 4)], 1, 1, console) == ([], {0: 0})
     assert text.getvalue() == ""
 
 

@@ -1,17 +1,125 @@
 """Progress with the time left, and tables on a terminal; without a terminal, only the beginning and the end."""
 
+import re
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from tpr_attention.runner.events import Event, Failure, Waiting
 from tpr_attention.runner.events import Progress as Step
 
-__all__ = ["Estimate", "clock", "follow", "table"]
+__all__ = [
+    "DIVERGED",
+    "Estimate",
+    "Followed",
+    "OutputError",
+    "Terminal",
+    "clock",
+    "diverged_words",
+    "follow",
+    "one_line",
+    "table",
+    "tell",
+    "visible",
+]
+
+DIVERGED = 3
+"""The exit code of commands if runs that were asked for diverged, and nothing else is wrong."""
+
+
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys instead of showing them, and bytes of names that are no text."""
+
+Result = TypeVar("Result")
+WIDTH = 160  # characters in a line where there is no terminal to tell
+LONGEST = 1_000  # characters of an error
+
+
+def visible(text: str) -> str:
+    r"""A text in which nothing is a command to a terminal; lines and tabs stay.
+
+    >>> print(visible("\x1b[31mred\r"))
+    \x1b[31mred\x0d
+    """
+    return UNSEEN.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    if 0xDC80 <= number <= 0xDCFF:  # a byte of a path that is no UTF-8
+        number -= 0xDC00
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def one_line(text: str) -> str:
+    """A message in one line; of a very long one the beginning and the end."""
+    line = visible(re.sub(r"\s*\n\s*", " ", text))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 305]} ... {line[-300:]}"
+
+
+class OutputError(RuntimeError):
+    """A stream cannot be written to."""
+
+    def __init__(self, error: OSError | ValueError) -> None:
+        super().__init__(error.strerror if isinstance(error, OSError) else str(error))
+        self.reader_has_gone = isinstance(error, BrokenPipeError)
+
+
+class _Output:
+    """Standard output or error: what cannot be written raises `OutputError`, and what it cannot encode is escaped."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return int(self._do(lambda stream: stream.write(text)))
+
+    def flush(self) -> None:
+        """Send what was written."""
+        self._do(lambda stream: stream.flush())
+
+    def _do(self, function: Callable[[Any], Result]) -> Result:
+        try:
+            if self.stream is None:
+                raise ValueError("it is closed")
+            return function(self.stream)
+        except (OSError, ValueError) as error:
+            raise OutputError(error) from error
+
+
+class Terminal(Console):
+    """A console that shows all texts as they are: names that users and files give cannot act on the terminal."""
+
+    def __init__(self, stream: Any, **settings: Any) -> None:
+        is_terminal = stream is not None and stream.isatty()
+        super().__init__(file=cast(IO[str], _Output(stream)), width=None if is_terminal else WIDTH, **settings)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """A text as it is printed, alone or in a table."""
+        return super().render_str(visible(text), **how)
+
+
+def tell(message: str) -> None:
+    """Say something on standard error, if it is open."""
+    with suppress(OutputError):
+        Terminal(sys.stderr, soft_wrap=True).print(
+            one_line(message), style="red" if message.startswith("error") else None, markup=False, highlight=False
+        )
 
 
 class Estimate:
@@ -44,9 +152,17 @@ class Estimate:
         return left / max(1, min(self.workers, len(self.last)))
 
 
-def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -> list[Failure]:
-    """Show how trainings go on; those that failed."""
+class Followed(NamedTuple):
+    """What failed, and for each group that is stored how many of its runs were trained here."""
+
+    failures: list[Failure]
+    trained: dict[int, int]
+
+
+def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -> Followed:
+    """Show how trainings go on until their end."""
     failures: list[Failure] = []
+    trained: dict[int, int] = {}
     waits: set[Waiting] = set()
     estimate = Estimate(runs, workers)
     columns = (
@@ -62,7 +178,7 @@ def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -
         for event in events:
             if isinstance(event, Failure):
                 failures.append(event)
-                said = f"failed: {event.reason} ({', '.join(event.runs)})"
+                said = f"failed: {one_line(event.reason)} ({', '.join(event.runs)})"
                 console.print(said, style="red", highlight=False, markup=False)
                 continue
             if isinstance(event, Waiting):
@@ -71,6 +187,7 @@ def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -
                 waits.add(event)
                 continue
             now = time.monotonic()
+            trained |= {event.group: event.trained} if event.finished else {}
             estimate.see(event, now)
             done[event.group] = event.runs * event.step / event.steps
             left = estimate.seconds(now)
@@ -78,7 +195,7 @@ def follow(events: Iterable[Event], runs: int, workers: int, console: Console) -
             words = "compiling" if left is None and compiling else "" if left is None else f"about {clock(left)} left"
             bar.update(task, completed=sum(done.values()), left=words)
         bar.update(task, left="")
-    return failures
+    return Followed(failures, trained)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
@@ -89,6 +206,16 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], con
     for row in rows:
         shown.add_row(*map(escape, row))
     console.print(shown)
+
+
+def diverged_words(divergence: tuple[int, str]) -> str:
+    """How a run ended whose numbers were not finite any more.
+
+    >>> diverged_words((7, "loss"))
+    'diverged at step 7: loss is not finite'
+    """
+    step, tensor = divergence
+    return f"diverged at step {step}: {tensor} is not finite"
 
 
 def clock(seconds: float) -> str:

@@ -6,18 +6,34 @@ brings is imported, and only when it is named in a request.
 
 import ast
 import functools
+import hashlib
 import importlib
+import importlib.util
 import inspect
 import operator
+import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["ImportPathError", "Parameters", "is_path", "load", "nearest", "parameters"]
+__all__ = [
+    "ImportPathError",
+    "Parameters",
+    "file_hash",
+    "is_path",
+    "load",
+    "loaded_hash",
+    "nearest",
+    "parameters",
+    "source_hash",
+]
 
 PACKAGE = "tpr_attention"
+HASH_DIGITS = 12
+_HASHES: dict[str, str | None] = {}  # of the files of modules, when they were first loaded here
 NAMES = {kind.__name__: kind for kind in (bool, int, float, str, tuple, list, dict)} | {
     "Any": Any,
     "Literal": Literal,
@@ -70,6 +86,7 @@ def load(path: str) -> Callable[..., Any]:
         raise ImportPathError(f"{path!r}: expected a path like 'package.module:Name'")
     try:
         module = importlib.import_module(module_name)
+        _HASHES.setdefault(module_name, source_hash(path))
     except (Exception, SystemExit) as error:  # a script may end where it should only define
         raise ImportPathError(f"{path!r}: cannot import {module_name!r}: {type(error).__name__}: {error}") from error
     found: object = module
@@ -81,6 +98,41 @@ def load(path: str) -> Callable[..., Any]:
             + nearest(name, vars(module))
         )
     return found
+
+
+def file_hash(path: str | Path) -> str | None:
+    """The first digits of the SHA-256 of a file; None if it cannot be read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:HASH_DIGITS]
+    except (OSError, ValueError):  # the latter for a name that no file can have
+        return None
+
+
+def source_hash(path: str) -> str | None:
+    """The hash of the file that defines the module of `package.module:Name`; None if no file does.
+
+    The module is not imported, but the packages around it are. Modules of this package have none: their version is
+    stored with every run.
+    """
+    module_name = path.partition(":")[0]
+    if module_name.partition(".")[0] == PACKAGE:
+        return None
+    module = sys.modules.get(module_name)
+    if module is not None:
+        file = getattr(module, "__file__", None)
+    else:
+        try:
+            found = importlib.util.find_spec(module_name)
+        except (Exception, SystemExit):  # a package around it may do anything
+            return None
+        file = found.origin if found is not None and found.has_location else None
+    return file_hash(file) if file else None
+
+
+def loaded_hash(path: str) -> str | None:
+    """The hash that the file of a module had when it was loaded here."""
+    load(path)
+    return _HASHES[path.partition(":")[0]]
 
 
 @functools.cache

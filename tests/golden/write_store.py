@@ -11,6 +11,7 @@ import torch
 from tpr_attention.runner.executors.local import in_this_process
 from tpr_attention.runner.run import run
 from tpr_attention.runner.store import Store
+from tpr_attention.runner.tables import write_table
 from tpr_attention.training.spec import RunSpec
 
 STORE = Path(__file__).parent / "store"
@@ -25,6 +26,6 @@ if __name__ == "__main__":
     store = Store(STORE, create=True)
     for event in run(SPECS, store, in_this_process):
         print(event)  # noqa: T201
-    store.write_table()
+    write_table(store)
     for folder in (".locks", ".checkpoints"):
         shutil.rmtree(STORE / folder, ignore_errors=True)

@@ -19,8 +19,9 @@ from tpr_attention.generators import named_generator
 from tpr_attention.models.build import build
 from tpr_attention.models.contract import Folds, StartsAtCopy, check_contract
 from tpr_attention.tasks.task import Batch, EvenGroups
+from tpr_attention.training.options import options_of
 from tpr_attention.training.prepare import make_task
-from tpr_attention.training.spec import Component, options_of
+from tpr_attention.training.spec import Component
 
 COUNT = 32
 EACH = 7  # examples of a group

@@ -133,7 +133,7 @@ def test_the_report_shows_its_curves_and_tables(swept):
     assert set(losses["metric"]) == {"cross_entropy"}
     others = pl.read_csv(folder / "report" / "tables" / "user-metrics.csv")
     assert set(others["metric"]) == {"accuracy"}
-    assert set(others["test"]) == {"same_length", "longer"}
+    assert {"same_length", "longer"} <= set(others.columns)
 
 
 def test_show_tells_of_a_run_without_its_code(swept):

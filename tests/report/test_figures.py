@@ -14,7 +14,6 @@ from PIL import Image
 from tests.report import made_up
 from tpr_attention.report.drawings import Curves
 from tpr_attention.report.drawings.pictures import FORMATS, encoded
-from tpr_attention.report.style import SPARE, looks
 
 NAMES = {words: name for name, words in made_up.WORDS.items()}
 
@@ -163,12 +162,29 @@ def test_runs_that_diverged_are_left_out_and_noted(run, store):
     assert any("Left out: 1 run that diverged." in text for text in texts(figure))
 
 
-def test_panels_without_runs_say_so(run):
+def test_rows_without_runs_are_left_out_and_named(run):
     plan = made_up.plan()
     figure = draw(plan, run(plan, lambda spec: spec.task.options["row"] == "first"))
-    assert [marks(axes) for axes in figure.axes] == [["not solvable"], ["not run yet"]]
-    assert [len(axes.lines) for axes in figure.axes] == [5, 0]
+    assert [marks(axes) for axes in figure.axes] == [["not solvable"]]
+    assert [len(axes.lines) for axes in figure.axes] == [5]
     assert len(figure.legends[0].get_texts()) == 6
+    assert any("Rows not run yet: second." in text for text in texts(figure))
+
+
+def test_a_figure_without_runs_says_so(run):
+    plan = made_up.plan()
+    figure = draw(plan, run(plan, lambda spec: False))
+    assert [marks(axes) for axes in figure.axes] == [["not run yet"], ["not run yet"]]
+
+
+def test_long_titles_of_columns_are_broken_into_lines(run):
+    long = "a column whose title is so long that it would run into that of the next one if it were on a line of its own"
+    plan = made_up.plan(bands=((2, "SD"), (2, "SD"), (2, "SD")))
+    plan = replace(plan, panels=tuple(replace(panel, column=f"{panel.column}: {long}") for panel in plan.panels))
+    figure = draw(plan, run(plan))
+    title = figure.axes[0].get_title()
+    assert " ".join(title.split()) == f"Near: {long}"
+    assert max(map(len, title.splitlines())) <= 46
 
 
 def test_marks_and_their_note(run):
@@ -277,21 +293,3 @@ print({{"torch", "matplotlib.pyplot"}} & set(sys.modules))
 """
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed == "set()\nset()\n"
-
-
-def luminance(colour):
-    channels = np.array(matplotlib.colors.to_rgb(colour))
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
-
-
-def test_spare_looks_are_distinct_without_colour_and_visible_on_white():
-    assert len({look.dashes for look in SPARE}) == len({look.marker for look in SPARE}) == len(SPARE)
-    assert min(1.05 / (luminance(look.colour) + 0.05) for look in SPARE) >= 3
-
-
-def test_a_series_keeps_its_look():
-    mine = made_up.series("ours", 1)
-    found = looks([made_up.series("new", 1), mine, made_up.series("newer", 1)])
-    assert found == {"new": SPARE[0], "ours": mine.look, "newer": SPARE[1]}
-    assert len(looks(made_up.series(f"line {place}", 1) for place in range(20))) == 20

@@ -18,7 +18,7 @@ from tpr_attention.report.drawings import Curves, HeadMaps
 from tpr_attention.report.drawings.pictures import encoded
 from tpr_attention.report.inspection import inspect_weights
 from tpr_attention.report.statistics import Interval
-from tpr_attention.report.tables import Badge, Column, Table
+from tpr_attention.report.tables import Badge, Column, Linked, Table
 
 EVIL = "<script>alert(1)</script> \"quote\" 'single' & \N{PARTY POPPER}"
 VOID = {"meta", "link", "img", "br"}
@@ -221,3 +221,15 @@ def test_a_page_of_almost_nothing(run, runs):
 
 def test_the_same_results_give_the_same_page(curves):
     assert page(document(curves)) == page(document(curves))
+
+
+def test_a_number_leads_to_the_row_that_it_comes_from():
+    numbers = Table("numbers", "", [Column("loss", "number")], [[Linked(0.5, "run-1")], [Linked(0.25, "run-2")]])
+    runs = Table("runs", "", [Column("digest")], [["`abc`"]], row_names=["run-1"])
+    text = html.page(Document("", [Section("", [numbers, runs])]), {})
+    assert '<a href="#run-1">0.50</a>' in text
+    assert '<tr id="run-1"><td><code>abc</code>' in text
+    assert "run-2" not in text  # there is no such row
+    assert "0.25" in text
+    assert "lead to the runs" in text
+    assert "lead to the runs" not in html.page(Document("", [Section("", [numbers])]), {})

@@ -75,8 +75,8 @@ def test_runs_are_read_in_batches(store, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 2)
     ours = made_up.series("ours", 5)
     save(store, ours)
-    counts, read = [], store.curves
-    monkeypatch.setattr(store, "curves", lambda digests: counts.append(len(digests)) or read(digests))
+    counts, read = [], module.curves_of
+    monkeypatch.setattr(module, "curves_of", lambda of, digests: counts.append(len(digests)) or read(of, digests))
     results = Results(store, ours.specs)
     assert counts == [2, 2, 1]
     assert np.isfinite(results.final(ours, "near")).all()

@@ -25,7 +25,7 @@ SPEC = RunSpec(
     Training(steps=8),
     seed=4,
 )
-NAMES = {"conditions": ["train", "test"], "metrics": ["loss", "accuracy"], "groups": {"kind": ["a", "b"]}, "axes": {}}
+NAMES = {"conditions": ["test"], "metrics": ["loss", "accuracy"], "groups": {"kind": ["a", "b"]}, "axes": {}}
 CURVE = curve(
     [
         Point("", 0, "test", None, (1.0, 0.5)),

@@ -13,6 +13,7 @@ from tests.runner.specs import SPEC, WEIGHTS, save
 from tpr_attention.runner.checkpoints import Checkpoint, Checkpoints
 from tpr_attention.runner.files import SUMS, sums
 from tpr_attention.runner.store import Store, StoreError
+from tpr_attention.runner.tables import write_table
 from tpr_attention.training.points import Point
 
 READ = {
@@ -28,7 +29,7 @@ READ = {
 def store(store):
     save(store, seconds=1.0)
     save(store, SPEC.with_seed(5))
-    store.write_table()
+    write_table(store)
     return store
 
 

@@ -86,7 +86,7 @@ def test_a_task_that_does_not_see_the_store_sends_what_it_trained(store):
     told = []
     board = SimpleNamespace(put_nowait=SimpleNamespace(remote=told.append))
     event, folders = module._task(work, None, CheckpointInterval(), board)
-    assert event == Progress(work.number, 2, 4, 4, finished=True)
+    assert event == Progress(work.number, 2, 4, 4, finished=True, trained=2)
     assert told[-1] == Progress(work.number, 2, 4, 4)
     assert set(folders) == set(work.runs)
     digest = work.runs[0]

@@ -16,6 +16,7 @@ from tpr_attention.runner.executors.local import in_this_process
 from tpr_attention.runner.locks import locked
 from tpr_attention.runner.run import missing, plan, run
 from tpr_attention.runner.store import Store
+from tpr_attention.runner.tables import table_of
 from tpr_attention.runner.work import Work, train_group
 from tpr_attention.training.curves import curve
 from tpr_attention.training.points import Point
@@ -112,11 +113,11 @@ def test_progress_tells_how_far_a_group_is(store):
 def test_a_run_that_diverges_is_stored_as_such(store):
     specs = [tiny(seed=seed, steps=40, learning_rate=1e30 if seed == 1 else 0.01) for seed in range(3)]
     assert not failures(run(specs, store, in_this_process))
-    assert [store.diverged_at(spec.digest) is not None for spec in specs] == [False, True, False]
+    assert [store.divergence(spec.digest) is not None for spec in specs] == [False, True, False]
     divergence = store.provenance(specs[1].digest)["diverged"]
     assert divergence["tensor"].split()[0] in ("output", "loss", "norm", "gradient")
     assert store.curve(specs[1].digest)["step"].max() < divergence["step"]
-    table = store.table(store)
+    table = table_of(store, store)
     assert set(table.filter(table["diverged_at"].is_not_null())["run"]) == {specs[1].digest}
     assert list(run(specs, store, in_this_process)) == []
 
@@ -129,7 +130,7 @@ def test_shards_make_the_whole(store, trained):
     for part in (3, 1, 2):
         assert [work.number for work in plan(SPECS, store, (part, 3))] == parts[part - 1]
         list(run(SPECS, store, in_this_process, shard=(part, 3)))
-    assert store.table(store).equals(trained[0].table(trained[0]))
+    assert table_of(store, store).equals(table_of(trained[0], trained[0]))
 
 
 def test_a_held_group_is_waited_for(store):

@@ -13,6 +13,7 @@ import pytest
 
 from tests.runner.specs import CURVE, NAMES, SPEC, WEIGHTS, save
 from tpr_attention.runner.store import Store, StoreError
+from tpr_attention.runner.tables import table_of, write_table
 from tpr_attention.training.spec import Component
 
 
@@ -48,7 +49,7 @@ def test_the_table_has_all_runs_and_options(store):
     other = msgspec.structs.replace(SPEC, model=model, seed=7)
     save(store)
     save(store, other, diverged={"step": 5, "tensor": "loss"})
-    table = pl.read_parquet(store.write_table())
+    table = pl.read_parquet(write_table(store))
     assert len(table) == 2 * len(CURVE)
     rows = {row["run"]: row for row in table.iter_rows(named=True)}
     first, second = rows[SPEC.digest], rows[other.digest]
@@ -69,6 +70,7 @@ def test_the_table_has_all_runs_and_options(store):
         *(column for column in table.columns if column.startswith("model.")),
         *(f"training.{name}" for name in ("steps", "batch_size", "train_examples", "test_examples")),
         *(f"training.{name}" for name in ("learning_rate", "schedule", "optimiser")),
+        "sources",
         "diverged_at",
         *CURVE.columns,
     ]
@@ -77,19 +79,19 @@ def test_the_table_has_all_runs_and_options(store):
 def test_the_table_of_many_parts_is_the_table(store, monkeypatch):
     for seed in range(5):
         save(store, msgspec.structs.replace(SPEC, model=Component("m", {"x": seed if seed % 2 else "a"}), seed=seed))
-    monkeypatch.setattr("tpr_attention.runner.store.PART", 2)
-    assert pl.read_parquet(store.write_table()).equals(store.table(store), null_equal=True)
+    monkeypatch.setattr("tpr_attention.runner.tables.PART", 2)
+    assert pl.read_parquet(write_table(store)).equals(table_of(store, store), null_equal=True)
 
 
 def test_the_table_of_no_run(store):
-    assert pl.read_parquet(store.write_table()).is_empty()
+    assert pl.read_parquet(write_table(store)).is_empty()
 
 
 def test_the_same_run_has_the_same_bytes(store, tmp_path):
     other = Store(tmp_path / "other", create=True)
     for one in (store, other):
         save(one)
-        one.write_table()
+        write_table(one)
     for path in store.path.rglob("*"):
         if path.is_file():
             assert path.read_bytes() == (other.path / path.relative_to(store.path)).read_bytes()
@@ -167,7 +169,8 @@ def test_a_store_is_read_without_torch(store):
     save(store)
     code = (
         "import sys; from tpr_attention.runner import events, files, locks, provenance; "
-        "from tpr_attention.runner.store import Store; Store(sys.argv[1]).write_table(); "
+        "from tpr_attention.runner.store import Store; from tpr_attention.runner.tables import write_table; "
+        "write_table(Store(sys.argv[1])); "
         "sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(store.path)], check=True)

@@ -51,4 +51,4 @@ def test_a_read_only_store_is_refused_before_anything_is_trained(store, capsys):
         assert main(["run", "steps=4", "--store", str(store.path)]) == 1
     finally:
         store.path.chmod(0o755)
-    assert f"error: {store.path}: cannot be a store: Permission denied" in capsys.readouterr().err
+    assert f"error: {store.path}: cannot be written: Permission denied" in capsys.readouterr().err

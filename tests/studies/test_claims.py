@@ -7,7 +7,7 @@ from tpr_attention.report.results import Results
 from tpr_attention.studies import Setup
 from tpr_attention.studies.contestants import PAPER
 from tpr_attention.studies.paper.claims import CLAIMS, judge
-from tpr_attention.studies.paper.figures import figure
+from tpr_attention.studies.paper.figures import FIGURES, figure
 
 SETUP = Setup(seeds=5, steps=100)
 BY_NAME = {claim.name: claim for claim in CLAIMS}
@@ -148,3 +148,27 @@ def test_rounding_is_no_advantage(store):
 def test_every_claim_names_its_source():
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     assert all(claim.source and claim.statement and claim.test for claim in CLAIMS)
+
+
+def test_the_number_of_cells_does_not_depend_on_what_is_stored(store, reproduced):
+    """Nothing is stored, one figure, or all."""
+    setup = Setup(seeds=3, steps=10)
+    whole = Results(reproduced, plans_of(FIGURES, setup))
+    part = Results(reproduced, plans_of(["noninteracting"], setup))
+    for claim in CLAIMS:
+        judged, half, none = (judge(claim, found, setup) for found in (whole, part, Results(store, [])))
+        assert judged.cells == judged.stored == half.cells == none.cells
+        assert none.stored == 0
+        assert half.stored in (0, half.cells)
+    assert {claim.name: judge(claim, part, setup).badge.word == "not run" for claim in CLAIMS} == {
+        claim.name: claim.figures not in (("noninteracting",), ("main-noninteracting",)) for claim in CLAIMS
+    }
+
+
+def test_losses_of_the_evidence_and_their_ratio_are_the_same_kind_of_mean(store):
+    """Geometric: one bad seed does not make a mean that contradicts the ratio beside it."""
+    bad = {"tpr": [1e-3] * 5, "classical": [1e-4, 1e-4, 1e-4, 1e-4, 1.0], "resnet": [1e-2] * 5}
+    found = verdict(store, "main figure, no interaction", lambda s, c: bad[s.model.name][s.seed])
+    for one in found.evidence:
+        assert one.ratio.value == pytest.approx(one.theirs / one.ours)
+    assert {one.against for one in found.evidence if one.theirs < one.ours} == {"classical"}

@@ -26,7 +26,7 @@ from tpr_attention.tasks.task import (
     Task,
     Words,
 )
-from tpr_attention.training.spec import options_of
+from tpr_attention.training.options import options_of
 
 from .cases import COUNT, Case, every_condition, generator, loss_of, rows, same, wrong_output
 

@@ -14,11 +14,8 @@ import pytest
 from tpr_attention.imports import load, parameters
 from tpr_attention.models import MODELS
 from tpr_attention.tasks import TASKS
-from tpr_attention.training.spec import (
-    RunSpec,
-    default_options,
-    option_types,
-)
+from tpr_attention.training.options import default_options, option_types
+from tpr_attention.training.spec import RunSpec
 
 from .components import MODEL, TASK
 

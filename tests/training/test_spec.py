@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tpr_attention.training.options import default_options
 from tpr_attention.training.spec import (
     Component,
     RunSpec,
     SpecError,
     Training,
-    default_options,
     full_key,
     known_keys,
 )

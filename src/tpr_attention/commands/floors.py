@@ -26,38 +26,46 @@ def command(changes: Sequence[str], console: Console) -> int:
     name = asked.get("task", "composition")
     if not isinstance(name, str):
         raise SpecError(f"task: expected one name, got {name!r}")
-    keys = {key if key in ("task", "seed") else full_key(key, name, "oracle"): value for key, value in asked.items()}
-    for key, full in zip(asked, keys, strict=True):
+    keys = {key: key if key in ("task", "seed") else full_key(key, name, "oracle") for key in asked}
+    for key, full in keys.items():
         if full.partition(".")[0] not in ("task", "seed"):
             raise SpecError(f"{key}: floors depend on the task alone; expected keys of task {name!r}")
-    given = {key: ".".join(key.split(".")[:2]) for key in keys}  # task.interaction.law is part of task.interaction
-    cells = {key: value for key, value in CELLS.items() if name == "composition" and key not in given.values()}
-    specs = sweep({**cells, "model": "oracle"}, keys)
-    shown = [
-        key for key in dict.fromkeys([*(CELLS if name == "composition" else ()), *given.values()]) if key != "task"
-    ]
+    given = [".".join(key.split(".")[:2]) for key in keys.values()]  # task.interaction.law is part of task.interaction
+    cells = {key: value for key, value in CELLS.items() if name == "composition" and key not in given}
+    specs = sweep({**cells, "model": "oracle"}, asked)
+    shown = [key for key in dict.fromkeys([*(CELLS if name == "composition" else ()), *given]) if key != "task"]
     rows, kinds = [], list[str]()
-    for spec in specs:
-        values = spec.keys()
-        for condition, floors in _floors(spec).items():
-            kinds = list(floors)
-            is_solvable = floors[kinds[-1]] == 0
-            losses = [number(floors[kind]) for kind in kinds]
-            rows.append([*(_word(values[key]) for key in shown), condition, *losses, "yes" if is_solvable else "no"])
+    with console.status("floors") as status:
+        for place, spec in enumerate(specs, start=1):
+            status.update(f"floors of task {place} of {len(specs)}")
+            values = spec.keys()
+            for condition, floors in _floors(spec).items():
+                kinds = list(floors)
+                losses = [number(floors[kind]) for kind in kinds]
+                is_solvable = "yes" if floors[kinds[-1]] == 0 else "no"
+                rows.append([*(_word(values[key]) for key in shown), condition, *losses, is_solvable])
     columns = [key.removeprefix("task.") for key in shown]
     table("floors", [*columns, "condition", *kinds, "solvable"], rows, console)
     return 0
 
 
 def _floors(spec: RunSpec) -> Mapping[str, Mapping[str, float]]:
-    from tpr_attention.tasks.task import Floors  # only now: a wrong key is told before torch is loaded
+    from tpr_attention.models.contract import foreign  # only now: a wrong key is told before torch is loaded
+    from tpr_attention.tasks.task import Floors
     from tpr_attention.training.prepare import make_task
 
     task = make_task(spec.task, spec.seed)
     if not isinstance(task, Floors):
         raise SpecError(f"task: {spec.task.name!r} does not know how low a loss can be")
-    floors = task.floors()
-    return {condition: floors[condition] for condition in ("train", *task.conditions) if condition in floors}
+    try:
+        with foreign():
+            floors = task.floors()
+            found = {condition: floors[condition] for condition in ("train", *task.conditions) if condition in floors}
+            if not found or not all(isinstance(loss, float) for losses in found.values() for loss in losses.values()):
+                raise ValueError(f"expected losses by name for each condition, got {floors!r}")
+    except Exception as error:  # a user's may do anything
+        raise SpecError(f"task: {spec.task.name!r} cannot tell how low a loss can be: {error}") from error
+    return found
 
 
 def _word(value: object) -> str:

@@ -13,7 +13,8 @@ from tpr_attention.studies.paper.readings import READINGS
 from tpr_attention.tasks import TASKS
 from tpr_attention.tasks.composition.interactions import INTERACTIONS
 from tpr_attention.tasks.composition.splits import SPLITS
-from tpr_attention.training.spec import Training, option_types
+from tpr_attention.training.options import option_types
+from tpr_attention.training.spec import Training
 
 __all__ = ["command"]
 

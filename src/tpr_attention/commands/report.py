@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tpr_attention.console import tell
 from tpr_attention.report.write import write_report
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
@@ -25,4 +26,6 @@ def write(store: Store, folder: Path, setup: Setup, console: Console) -> None:
     with console.status("writing the report"):
         document, results = compose(store, setup)
         page = write_report(document, folder, losses=results.final_values(), workers=os.cpu_count() or 1)
+    for said in document.left_out:
+        tell(f"left out: {said}")
     console.print(f"report: {page}", highlight=False, markup=False)

@@ -12,6 +12,7 @@ from tpr_attention.imports import nearest
 from tpr_attention.studies import STUDIES, Setup
 from tpr_attention.studies.paper.figures import MAIN
 from tpr_attention.training.spec import RunSpec, SpecError
+from tpr_attention.training.sweep import expect_count
 
 __all__ = ["command"]
 
@@ -32,7 +33,9 @@ def command(
     setup = QUICK if quick else Setup(int(seeds), int(steps))
     training = TrainingSettings(**settings)
     default = [name for study in STUDIES.values() for name in study.by_default]
-    specs = _specs(MAIN if quick else studies or default, setup)
+    names = MAIN if quick else studies or default
+    expect_count(len(_specs(names, Setup(1, setup.steps))) * setup.seeds)  # before they are listed
+    specs = _specs(names, setup)
     with open_store(store, training) as runs:
         code = train_missing(specs, runs, training, console)
         if training.is_part:

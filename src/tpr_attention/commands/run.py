@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from tpr_attention.commands.keys import parse_file, parse_line
-from tpr_attention.console import table
+from tpr_attention.console import DIVERGED, diverged_words, table
 from tpr_attention.report.style import number
 from tpr_attention.runner.store import Store
 from tpr_attention.training.spec import RunSpec
@@ -31,8 +31,13 @@ def command(changes: Sequence[str], sweep_file: str | None, store: str, console:
         code = train_missing(specs, runs, training, console)
         if not training.dry_run:
             stored = [spec for spec in specs if spec.digest in runs]
-            _show(f"{len(stored)} of {len(specs)} runs in {store}", stored, runs, console)
-            console.print(f"more: tpr-attention show DIGEST --store {store}", highlight=False, markup=False)
+            if stored:
+                _show(f"{len(stored)} of {len(specs)} runs in {store}", stored, runs, console)
+                console.print(f"more: tpr-attention show DIGEST --store {store}", highlight=False, markup=False)
+            diverged = sum(runs.divergence(spec.digest) is not None for spec in stored)
+            if diverged:
+                console.print(f"{diverged} of {len(stored)} runs diverged", style="red", highlight=False)
+                return code or DIVERGED
     return code
 
 
@@ -43,6 +48,12 @@ def _show(title: str, specs: Sequence[RunSpec], store: Store, console: Console) 
     changing = _changing(specs)
     rows = []
     for spec in specs:
+        values = spec.keys()
+        rows.append([spec.digest, *(str(values.get(key, "-")) for key in changing)])
+        divergence = store.divergence(spec.digest)
+        if divergence is not None:
+            rows[-1] += [diverged_words(divergence), *("" for _ in conditions[1:])]
+            continue
         curve = store.curve(spec.digest)
         last = curve.filter(
             (curve["step"] == curve["step"].max())
@@ -50,8 +61,6 @@ def _show(title: str, specs: Sequence[RunSpec], store: Store, console: Console) 
             & (curve["metric"] == names[spec.digest]["metrics"][0])
         )
         losses = dict(last.select("condition", "value").iter_rows())
-        values = spec.keys()
-        rows.append([spec.digest, *(str(values.get(key, "-")) for key in changing)])
         rows[-1] += [number(losses.get(condition)) for condition in conditions]
     table(title, ["run", *changing, *conditions], rows, console)
 

@@ -1,5 +1,6 @@
 """`tpr-attention show`: one stored run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -7,13 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tpr_attention.console import table
+from tpr_attention.console import DIVERGED, diverged_words, table
 from tpr_attention.report.inspection import Inspection, Layer, transfers
 from tpr_attention.report.style import number
 from tpr_attention.runner.files import write_file
 from tpr_attention.runner.store import Store, StoreError
 from tpr_attention.studies.paper.heads import heads_of
-from tpr_attention.training.spec import SpecError, Training, default_options
+from tpr_attention.training.options import default_options
+from tpr_attention.training.spec import SpecError, Training
 
 __all__ = ["command"]
 
@@ -23,14 +25,16 @@ def command(digest: str, store: str, console: Console, figure: str | None = None
     form = _format(figure) if figure is not None else ""
     runs = Store(store)
     digest = runs.find(digest)
-    _print_run(runs, digest, console)
+    divergence = runs.divergence(digest)
+    _print_run(runs, digest, divergence, console)
+    code = 0 if divergence is None else DIVERGED
     inspection = heads_of(runs, digest)
     if inspection is None:
         said = f"model {runs.spec(digest).model.name!r} has no heads to show"
         if figure is not None:
             raise SpecError(f"figure: {said}")
         console.print(said, markup=False, highlight=False)
-        return 0
+        return code
     for layer in inspection.layers:
         _print_layer(layer, console)
     if figure is None:
@@ -38,11 +42,11 @@ def command(digest: str, store: str, console: Console, figure: str | None = None
     else:
         _draw(inspection, Path(figure), form)
         console.print(f"Each head as a picture: {figure}", markup=False, highlight=False, soft_wrap=True)
-    return 0
+    return code
 
 
-def _print_run(runs: Store, digest: str, console: Console) -> None:
-    spec, names, curve = runs.spec(digest), runs.names(digest), runs.curve(digest)
+def _print_run(runs: Store, digest: str, divergence: tuple[int, str] | None, console: Console) -> None:
+    spec, names, curve = runs.check(digest), runs.names(digest), runs.curve(digest)
     usual = {
         f"{section}.{key}": value
         for section, name in (("task", spec.task.name), ("model", spec.model.name))
@@ -55,18 +59,29 @@ def _print_run(runs: Store, digest: str, console: Console) -> None:
         [key, str(value), str(usual[key]) if key in usual and usual[key] != value else ""]
         for key, value in values.items()
     ]
+    rows += [[f"source of {name}", found, ""] for name, found in spec.sources.items()]
     table(f"run {digest}", ["key", "value", "default, if another"], rows, console)
+    if divergence is None:
+        _print_metrics(curve, names["metrics"], console)
+    else:
+        console.print(
+            f"{diverged_words(divergence)}: it has no final values", style="red", highlight=False, markup=False
+        )
+    origin = [[key, str(value)] for key, value in runs.provenance(digest).items()]
+    table("provenance", ["what", "which"], origin, console)
+
+
+def _print_metrics(curve: pl.DataFrame, metrics: Sequence[str], console: Console) -> None:
+    """The metrics of the last step, of all examples and of groups."""
     last = curve.filter(pl.col("step") == pl.col("step").max())
     found: dict[tuple[str, str | None], dict[str, float]] = {}
     for condition, metric, group, value in last.select("condition", "metric", "group", "value").iter_rows():
         found.setdefault((condition, group), {})[metric] = value
-    metrics = [
-        [condition, group or "all", *(number(of_metrics.get(metric)) for metric in names["metrics"])]
+    rows = [
+        [condition, group or "all", *(number(of_metrics.get(metric)) for metric in metrics)]
         for (condition, group), of_metrics in found.items()
     ]
-    table("metrics at the end", ["condition", "examples", *names["metrics"]], metrics, console)
-    origin = [[key, str(value)] for key, value in runs.provenance(digest).items()]
-    table("provenance", ["what", "which"], origin, console)
+    table("metrics at the end", ["condition", "examples", *metrics], rows, console)
 
 
 def _print_layer(layer: Layer, console: Console) -> None:

@@ -34,6 +34,17 @@ def read(
     >>> read(objects, np.array([1.0, 0.0]), second_object, same_role)  # the first action: the first role
     array([[3.]])
     """
+    _expect(
+        objects=(objects, "*batch t r f"),
+        action=(action, "*batch a"),
+        id_query=(id_query, "q t"),
+        query_map=(query_map, "q a r"),
+    )
+    return read_fitting(objects, action, id_query, query_map)
+
+
+def read_fitting(objects: Any, action: Any, id_query: Any, query_map: Any) -> Any:
+    """`read` for a caller who has checked what is given."""
     query = einsum(action, query_map, "... a, q a r -> ... q r")
     tagged_query = einsum(id_query, query, "q t, ... q r -> ... q t r")
     *batch, t, r, f = objects.shape
@@ -56,6 +67,17 @@ def write(
     array([[ 0.],
            [-3.]])
     """
+    _expect(
+        found=(found, "*batch h p"),
+        action=(action, "*batch a"),
+        filler_map=(filler_map, "h p f_out"),
+        role_map=(role_map, "h a r_n"),
+    )
+    return write_fitting(found, action, filler_map, role_map)
+
+
+def write_fitting(found: Any, action: Any, filler_map: Any, role_map: Any) -> Any:
+    """`write` for a caller who has checked what is given."""
     new_role = einsum(action, role_map, "... a, h a r_n -> ... r_n h")
     return new_role @ einsum(found, filler_map, "... h p, h p f_out -> ... h f_out")
 
@@ -70,6 +92,7 @@ def read_map(id_query: Float[Any, "*n q t"], query_map: Float[Any, "*n q a r"]) 
     array([[0., 0.],
            [5., 6.]])
     """
+    _expect(id_query=(id_query, "*n q t"), query_map=(query_map, "*n q a r"))
     return einsum(id_query, query_map, "... q t, ... q a r -> ... a t r q")
 
 
@@ -85,6 +108,7 @@ def write_map(
     array([[0., 0.],
            [2., 3.]])
     """
+    _expect(filler_map=(filler_map, "*n h p f_out"), role_map=(role_map, "*n h a r_n"))
     return einsum(filler_map, role_map, "... h p f_out, ... h a r_n -> ... a h p r_n f_out")
 
 
@@ -100,6 +124,7 @@ def update_map(
     >>> update_map(read_map(np.array([[0.0, 1.0]]), one), write_map(-one, one)).reshape(2)  # erase the second object
     array([ 0., -1.])
     """
+    _expect(reads=(reads, "*n a t r h"), writes=(writes, "*n a h f r_n f_out"))
     return einsum(reads, writes, "... a t r h, ... a h f r_n f_out -> ... a t r f r_n f_out")
 
 
@@ -115,6 +140,7 @@ def read_by_action(
     >>> read_by_action(objects, np.ones((1, 1)), np.eye(2)[None]).reshape(2)  # each reads its own role
     array([1., 4.])
     """
+    _expect(objects=(objects, "*n a b t r f"), id_query=(id_query, "*n q t"), query_map=(query_map, "*n q a r"))
     rows = rearrange(objects, "... b t r f -> ... (b f) (t r)")
     found = rows @ rearrange(read_map(id_query, query_map), "... t r q -> ... (t r) q")
     return rearrange(found, "... (b f) q -> ... b q f", f=objects.shape[-1])
@@ -133,6 +159,23 @@ def write_by_action(
     array([[1., 0.],
            [0., 4.]])
     """
+    _expect(found=(found, "*n a b h p"), filler_map=(filler_map, "*n h p f_out"), role_map=(role_map, "*n h a r_n"))
     writes = rearrange(write_map(filler_map, role_map), "... h p r_n f_out -> ... (h p) (r_n f_out)")
     update = rearrange(found, "... h p -> ... (h p)") @ writes
     return rearrange(update, "... (r_n f_out) -> ... r_n f_out", f_out=filler_map.shape[-1])
+
+
+def _expect(**arrays: tuple[Any, str]) -> None:
+    """Check that an axis has one size throughout a call; `signature.expect` does it for tensors, and needs torch."""
+    sizes: dict[str, Any] = {}
+    for name, (array, axes) in arrays.items():
+        shape = getattr(array, "shape", None)
+        if shape is None:
+            raise TypeError(f"{name}: expected an array [{axes}], got {type(array).__name__}")
+        letters, parts = axes.split(), list(shape)
+        if axes[0] == "*":  # what the others leave over
+            lead = max(0, len(parts) - len(letters) + 1)
+            parts[:lead] = [tuple(parts[:lead])]
+        fits = len(parts) == len(letters)
+        if not fits or any(sizes.setdefault(*pair) != pair[1] for pair in zip(letters, parts, strict=True)):
+            raise ValueError(f"{name}: expected [{axes}] with {sizes}, got shape {list(shape)}")

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.functional.precision import sum_dtype
-from tpr_attention.functional.signature import checked
+from tpr_attention.functional.signature import checked, value_of
 
 __all__ = ["bind", "dual_basis", "superpose", "tag", "unbind"]
 
@@ -49,12 +49,21 @@ def dual_basis(roles: Float[Tensor, "j r"]) -> Float[Tensor, "j r"]:
             [ 0.0000,  0.5000]])
     """
     exact = roles.to(sum_dtype(roles))
-    if not (torch.compiler.is_compiling() or exact.is_meta):
-        rank = int(torch.linalg.matrix_rank(exact.detach()))
-        if rank < roles.shape[0]:
-            raise ValueError(f"roles: expected {roles.shape[0]} linearly independent rows, got rank {rank}")
-    dual: Tensor = torch.linalg.pinv(exact).mT
-    return dual.to(roles.dtype)
+    checks = not (torch.compiler.is_compiling() or exact.is_meta)
+    if checks:
+        _expect_independent(exact.detach())
+    dual: Tensor = torch.linalg.pinv(exact).mT.to(roles.dtype)
+    if checks and value_of(dual.detach().isfinite().all()) == 0:
+        raise ValueError(f"roles: expected rows whose dual basis fits into {roles.dtype}, got one that overflows")
+    return dual
+
+
+def _expect_independent(roles: Tensor) -> None:
+    if value_of(roles.isfinite().all()) == 0:
+        raise ValueError("roles: expected finite numbers, got NaN or infinity")
+    rank = value_of(torch.linalg.matrix_rank(roles))
+    if rank is not None and rank < roles.shape[0]:
+        raise ValueError(f"roles: expected {roles.shape[0]} linearly independent rows, got rank {rank}")
 
 
 @checked

@@ -19,24 +19,26 @@ Sums are kept in float32, or in float64 for float64 inputs: a bfloat16 running s
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.functional.layout import Reading, by_head, by_sequence
-from tpr_attention.functional.monomials import key_features, num_features, query_features
+from tpr_attention.functional.monomials import MOST_MATCHES, key_features, num_features, query_features
 from tpr_attention.functional.precision import full_precision, sum_dtype
-from tpr_attention.functional.signature import checked, expect_positive
+from tpr_attention.functional.signature import checked, expect_bool, expect_positive, expect_room, expect_whole
 from tpr_attention.functional.sweep import causal_mask, chunk_size, extract_each, sweep
 
-__all__ = ["FORMS", "recall", "state_shape"]
+__all__ = ["FORMS", "expect_form", "recall", "state_shape"]
 
 MatchRole = Float[Tensor, "*batch t h m r"] | Float[Tensor, "h m r"]
 TargetRole = Float[Tensor, "*batch t h r"] | Float[Tensor, "h r"]
 Recalled = tuple[Float[Tensor, "*batch t h f"], Float[Tensor, "*state p v"] | None]
 
 _SWEEP_OVERHEAD = 5_000_000  # multiplications in the time that the chunked form's kernel launches take
+_LARGE = 10**8  # a memory of more numbers than that might not fit
 _PASS = 16  # multiplications in a matrix product in the time of one in a pass over memory
 
 
@@ -48,8 +50,12 @@ def state_shape(num_roles: int, filler_dim: int, *, num_matches: int = 1, heads:
     >>> state_shape(6, 3), state_shape(6, 3, num_matches=2), state_shape(6, 3, heads=4)
     ((18, 18), (171, 18), (4, 3, 3))
     """
-    counts = {"num_roles": num_roles, "filler_dim": filler_dim, "num_matches": num_matches}
-    expect_positive(**counts, **({} if heads is None else {"heads": heads}))
+    num_roles, filler_dim = expect_positive(num_roles=num_roles, filler_dim=filler_dim)
+    num_matches = expect_whole("num_matches", num_matches, 1, MOST_MATCHES)
+    return _state_shape(num_roles, filler_dim, num_matches, *(() if heads is None else expect_positive(heads=heads)))
+
+
+def _state_shape(num_roles: int, filler_dim: int, num_matches: int, heads: int | None = None) -> tuple[int, ...]:
     width = num_roles * filler_dim if heads is None else filler_dim
     features = num_features(width, num_matches, shared_key=heads is None)
     return (features, width) if heads is None else (heads, features, width)
@@ -88,16 +94,19 @@ def recall(
     tensor([[0., 0.],
             [1., 0.]])
     """
-    if form not in ("auto", *FORMS):
-        raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
+    expect_form(form)
+    expect_bool(causal=causal, final_state=final_state)
     batch, (length, roles, filler_dim) = objects.shape[:-3], objects.shape[-3:]
     heads, matches = match_filler.shape[-3:-1]
     for axis, size in (("t", length), ("r", roles), ("f", filler_dim), ("h", heads), ("m", matches)):
         if size == 0:
             raise ValueError(f"objects and queries: expected at least one entry along {axis}, got none")
     fixed = match_role.ndim == 3 and target_role.ndim == 2
-    shape = (*batch, *state_shape(roles, filler_dim, num_matches=matches, heads=heads if fixed else None))
     precise = sum_dtype(objects)
+    each = _state_shape(roles, filler_dim, matches, heads if fixed else None)
+    if (final_state or form in ("chunked", "recurrent")) and prod(each) > _LARGE:
+        expect_room(prod(each), objects.device, precise, num_roles=roles, filler_dim=filler_dim, num_matches=matches)
+    shape = (*batch, *each)
     if state is not None and (tuple(state.shape) != shape or state.dtype != precise or state.device != objects.device):
         raise ValueError(
             f"state: expected {precise} on {objects.device} of shape {list(shape)} for these objects and queries, "
@@ -184,6 +193,12 @@ FORMS: dict[str, Callable[[Reading, bool, bool], tuple[Tensor, Tensor | None]]] 
     "chunked": _chunked,
     "recurrent": _recurrent,
 }
+
+
+def expect_form(form: object) -> None:
+    """Check that there is such a form."""
+    if not isinstance(form, str) or form not in ("auto", *FORMS):
+        raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
 
 
 def _cheapest(reading: Reading, causal: bool, final_state: bool) -> str:

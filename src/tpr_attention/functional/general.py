@@ -7,9 +7,11 @@ from string import ascii_letters
 import torch
 from torch import Tensor
 
-from tpr_attention.functional.signature import expect, expect_alike, expect_positive
+from tpr_attention.functional.signature import expect, expect_alike, expect_room, expect_whole
 
 __all__ = ["match_general", "match_unbuilt", "memorise_general"]
+
+_MOST_MODES = len(ascii_letters)
 
 
 def memorise_general(objects: Tensor, *, order: int, copies: int) -> Tensor:
@@ -22,7 +24,9 @@ def memorise_general(objects: Tensor, *, order: int, copies: int) -> Tensor:
     >>> memorise_general(torch.tensor([[1.0, 2.0]]), order=1, copies=3).shape
     torch.Size([2, 2, 2])
     """
-    modes = _modes(objects, order, copies)
+    order, copies = _expect_counts(order, copies)
+    modes = _modes(objects, order)
+    expect_room(prod(modes) ** copies, objects.device, objects.dtype, order=order, copies=copies)
     batch = objects.shape[: -order - 1]
     flat = objects.flatten(-order)
     power = flat
@@ -54,8 +58,8 @@ def match_general(
     >>> match_general(memory, [torch.tensor([0.0, 1.0, 0.0])], order=2, copies=1, free=1, modes=[0])
     tensor([5., 7.])
     """
-    expect_positive(order=order, copies=copies)
-    chosen = _chosen(order * copies, len(queries), free, modes)
+    order, copies = _expect_counts(order, copies)
+    chosen = _chosen(order * copies, queries, free, modes)
     expect("memory", memory, "*batch " + " ".join([f"d_{k + 1}" for k in range(order)] * copies), {})
     sizes = memory.shape[memory.ndim - order * copies :]
     batch = tuple(memory.shape[: memory.ndim - order * copies])
@@ -84,8 +88,9 @@ def match_unbuilt(
     >>> match_unbuilt(objects, [torch.tensor([0.0, 1.0, 0.0])], order=2, copies=1, free=1, modes=[0])
     tensor([5., 7.])
     """
-    sizes = _modes(objects, order, copies)
-    chosen = _chosen(order * copies, len(queries), free, modes)
+    order, copies = _expect_counts(order, copies)
+    sizes = _modes(objects, order)
+    chosen = _chosen(order * copies, queries, free, modes)
     batch = tuple(objects.shape[: -order - 1])
     _expect_queries(queries, batch, [sizes[mode % order] for mode in chosen], objects=objects)
     by_mode = dict(zip(chosen, queries, strict=True))
@@ -106,19 +111,30 @@ def match_unbuilt(
     return rest.sum(-2).reshape((*batch, *kept))
 
 
-def _modes(objects: Tensor, order: int, copies: int) -> tuple[int, ...]:
-    expect_positive(order=order, copies=copies)
+def _expect_counts(order: int, copies: int) -> tuple[int, int]:
+    """Check that the memory has no more modes than einsum has letters."""
+    order = expect_whole("order", order, 1, _MOST_MODES)
+    return order, expect_whole("copies", copies, 1, _MOST_MODES // order)
+
+
+def _modes(objects: Tensor, order: int) -> tuple[int, ...]:
     expect("objects", objects, "*batch t " + " ".join(f"d_{k + 1}" for k in range(order)), {})
     return tuple(objects.shape[-order:])
 
 
-def _chosen(total: int, matched: int, free: int, modes: Sequence[int] | None) -> tuple[int, ...]:
+def _chosen(total: int, queries: Sequence[Tensor], free: int, modes: Sequence[int] | None) -> tuple[int, ...]:
     """Modes met by queries; refuses counts for which j s - m = n does not hold."""
-    if total - matched != free:
+    for name, given in (("queries", queries), ("modes", modes)):
+        if not isinstance(given, Sequence) and not (given is None and name == "modes"):
+            raise TypeError(f"{name}: expected a list, got {type(given).__name__}")
+    matched = len(queries)
+    if total - matched != expect_whole("free", free, 0):
         raise ValueError(
             f"free: expected copies * order - queries = {total} - {matched} = {total - matched}, got {free}"
         )
     chosen = tuple(range(total - matched, total)) if modes is None else tuple(modes)
+    for k, mode in enumerate(chosen):
+        expect_whole(f"modes[{k}]", mode, 0)
     if len(chosen) != matched or len(set(chosen)) != matched or not all(0 <= mode < total for mode in chosen):
         raise ValueError(f"modes: expected {matched} different numbers from 0 to {total - 1}, got {list(chosen)}")
     return chosen

@@ -10,7 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["key_features", "num_features", "query_features"]
+__all__ = ["MOST_MATCHES", "key_features", "num_features", "query_features"]
+
+MOST_MATCHES = 1000  # a product of more scores is zero or infinite, and to count its monomials takes long
 
 
 def num_features(size: int, num_matches: int, *, shared_key: bool) -> int:
@@ -19,6 +21,8 @@ def num_features(size: int, num_matches: int, *, shared_key: bool) -> int:
     >>> num_features(15, 3, shared_key=True), num_features(15, 3, shared_key=False)
     (680, 3375)
     """
+    if num_matches == 1:
+        return size
     if not shared_key:
         return int(size**num_matches)
     return prod(range(size, size + num_matches)) // factorial(num_matches)

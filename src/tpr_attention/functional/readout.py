@@ -11,12 +11,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tpr_attention.functional.signature import checked
+
 __all__ = ["READOUTS", "WITHOUT_COUNT", "by_count", "expect_readout", "to_unit_length", "to_unit_rms"]
 
 SHORT = 1e-3  # much shorter than that, a vector has no direction worth keeping
 TINY = 1e-12  # for zeros: the mean square of the others is at least one over their number
 
 
+@checked
 def by_count(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) -> Float[Tensor, "*batch t h f"]:
     """Divide the sum by the number of objects in memory, which gives the mean.
 
@@ -26,6 +29,7 @@ def by_count(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) 
     return fillers / count[:, None, None]
 
 
+@checked
 def to_unit_rms(fillers: Float[Tensor, "*batch f"], count: Tensor | None = None) -> Float[Tensor, "*batch f"]:
     """Scale each filler so that its entries have mean square one; zero stays zero. The count plays no part.
 
@@ -34,12 +38,13 @@ def to_unit_rms(fillers: Float[Tensor, "*batch f"], count: Tensor | None = None)
     >>> to_unit_rms(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).square().mean(-1)
     tensor([1., 0.])
     """
-    largest = fillers.detach().abs().amax(-1, keepdim=True)
+    largest = _largest(fillers)
     scaled = fillers / largest.where(largest > 0, torch.ones_like(largest))
     tiny = max(TINY, torch.finfo(fillers.dtype).tiny)
     return scaled * (scaled.square().mean(-1, keepdim=True) + tiny).rsqrt()
 
 
+@checked
 def to_unit_length(fillers: Float[Tensor, "*batch f"], count: Tensor | None = None) -> Float[Tensor, "*batch f"]:
     r"""Scale each filler to length one; zero stays zero, and what is much shorter than 0.001 stays short.
 
@@ -51,9 +56,15 @@ def to_unit_length(fillers: Float[Tensor, "*batch f"], count: Tensor | None = No
     tensor([[0.6000, 0.8000],
             [0.0000, 0.0000]])
     """
-    largest = fillers.detach().abs().amax(-1, keepdim=True).clamp(min=1)  # so that squares do not overflow
+    largest = _largest(fillers).clamp(min=1)  # so that squares do not overflow
     scaled = fillers / largest
     return scaled * (scaled.square().sum(-1, keepdim=True) + (SHORT / largest).square()).rsqrt()
+
+
+def _largest(fillers: Tensor) -> Tensor:
+    if fillers.shape[-1] == 0:
+        raise ValueError("fillers: expected at least one entry along f, got none")
+    return fillers.detach().abs().amax(-1, keepdim=True)
 
 
 READOUTS: dict[str, Callable[..., Tensor]] = {"count": by_count, "rms": to_unit_rms, "unit": to_unit_length}
@@ -69,5 +80,5 @@ def expect_readout(normalise: str | None, names: Sequence[str]) -> None:
     ...
     ValueError: normalise: expected None or one of ['rms', 'unit'], got 'count'
     """
-    if normalise is not None and normalise not in names:
+    if normalise is not None and not (isinstance(normalise, str) and normalise in names):
         raise ValueError(f"normalise: expected None or one of {list(names)}, got {normalise!r}")

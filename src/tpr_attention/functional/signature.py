@@ -8,6 +8,7 @@ names the argument, what was expected and what came.
 import difflib
 import functools
 import inspect
+import os
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
@@ -16,13 +17,31 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
-__all__ = ["Sizes", "checked", "choose", "expect", "expect_alike", "expect_floating", "expect_positive", "nearest"]
+__all__ = [
+    "Sizes",
+    "checked",
+    "choose",
+    "expect",
+    "expect_alike",
+    "expect_bool",
+    "expect_generator",
+    "expect_parameters",
+    "expect_positive",
+    "expect_room",
+    "expect_whole",
+    "nearest",
+    "value_of",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 V = TypeVar("V")
 
 Sizes = dict[str, int | tuple[int, ...]]
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # torch cannot compute in those of 8 bits
+ADDRESSES = 2**63 - 1  # the bytes that torch can count
+MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else ADDRESSES
 
 
 def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) -> None:
@@ -37,17 +56,18 @@ def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) ->
     ValueError: objects: expected [*batch t r f] with r=6, f=4, got shape [2, 7, 6, 3]
     """
     alternatives = (axes,) if isinstance(axes, str) else axes
-    if isinstance(value, Tensor) and value.is_floating_point() and value.layout == torch.strided:
+    if isinstance(value, Tensor) and value.dtype in FLOATS and value.layout == torch.strided and not value.is_nested:
         for alternative in alternatives:
             if _fits(value.shape, alternative, sizes):
                 return
     wanted = " or ".join(f"[{alternative}]" for alternative in alternatives)
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}: expected a tensor {wanted}, got {type(value).__name__}")
-    if not value.is_floating_point():
-        raise TypeError(f"{name}: expected a floating-point tensor {wanted}, got {value.dtype}")
-    if value.layout != torch.strided:
-        raise TypeError(f"{name}: expected a dense tensor {wanted}, got {value.layout}")
+    if value.dtype not in FLOATS:
+        raise TypeError(f"{name}: expected a floating-point tensor {wanted} of 16, 32 or 64 bits, got {value.dtype}")
+    if value.layout != torch.strided or value.is_nested:
+        layout = "a nested tensor" if value.is_nested else value.layout
+        raise TypeError(f"{name}: expected a dense tensor {wanted}, got {layout}")
     letters = " ".join(alternatives).replace("*", "").split()
     known = ", ".join(f"{k}={_show(v)}" for k, v in sizes.items() if k in letters)
     raise ValueError(
@@ -56,7 +76,10 @@ def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) ->
 
 
 def expect_alike(tensors: Mapping[str, Tensor | None], *, dtypes: bool = True) -> None:
-    """Check that all tensors given share one dtype and one device, or only the device.
+    """Check that all tensors given share one dtype and one device.
+
+    Args:
+        dtypes: False under autocast, which brings them to one dtype; but it leaves float64 as it is.
 
     >>> expect_alike({"role": torch.zeros(2), "filler": torch.zeros(3).double()})
     Traceback (most recent call last):
@@ -67,28 +90,53 @@ def expect_alike(tensors: Mapping[str, Tensor | None], *, dtypes: bool = True) -
     for name, tensor in tensors.items():
         if tensor is None:
             continue
+        if tensor.dtype not in FLOATS:
+            raise TypeError(f"{name}: expected a floating-point tensor of 16, 32 or 64 bits, got {tensor.dtype}")
         if first is None:
             first = name, tensor
-        elif (dtypes and tensor.dtype != first[1].dtype) or tensor.device != first[1].device:
+        elif tensor.device != first[1].device or (
+            tensor.dtype != first[1].dtype and (dtypes or torch.float64 in (tensor.dtype, first[1].dtype))
+        ):
             raise TypeError(
                 f"{name}: expected {first[1].dtype} on {first[1].device} as {first[0]} has, "
                 f"got {tensor.dtype} on {tensor.device}"
             )
 
 
-def expect_positive(**counts: object) -> None:
-    """Check that all counts are whole numbers of at least one.
+def expect_whole(name: str, count: object, least: int, most: int | None = None) -> int:
+    """Check that a count is a whole number between two others, and return it as Python's own."""
+    if isinstance(count, bool) or not isinstance(count, Integral):
+        raise TypeError(f"{name}: expected a whole number, got {count!r}")
+    whole = int(count)
+    if whole < least:
+        raise ValueError(f"{name}: expected at least {least}, got {whole}")
+    if most is not None and whole > most:
+        raise ValueError(f"{name}: expected at most {most}, got {whole}")
+    return whole
+
+
+def expect_positive(**counts: object) -> tuple[int, ...]:
+    """Check that all counts are whole numbers of at least one, and return them as Python's own.
 
     >>> expect_positive(num_heads=0)
     Traceback (most recent call last):
     ...
     ValueError: num_heads: expected at least 1, got 0
     """
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, Integral):
-            raise TypeError(f"{name}: expected a whole number, got {count!r}")
-        if count < 1:
-            raise ValueError(f"{name}: expected at least 1, got {count}")
+    return tuple(expect_whole(name, count, 1) for name, count in counts.items())
+
+
+def expect_bool(**flags: object) -> None:
+    """Check that all flags are True or False: a word such as "no" would count as True."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name}: expected True or False, got {flag!r}")
+
+
+def expect_generator(generator: object) -> None:
+    """Check that this can be drawn from: a seed cannot."""
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise TypeError(f"generator: expected a torch.Generator or None, got {generator!r}")
 
 
 def choose(argument: str, name: str, table: Mapping[str, V]) -> V:
@@ -99,7 +147,7 @@ def choose(argument: str, name: str, table: Mapping[str, V]) -> V:
     ...
     ValueError: split: expected one of ['square_red', 'square_pos'], got 'square_rad'; did you mean 'square_red'?
     """
-    if name in table:
+    if isinstance(name, str) and name in table:
         return table[name]
     raise ValueError(f"{argument}: expected one of {list(table)}, got {name!r}{nearest(name, table)}")
 
@@ -110,10 +158,53 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def expect_floating(dtype: torch.dtype | None) -> None:
-    """Check that parameters of this dtype can be trained."""
-    if dtype is not None and not dtype.is_floating_point:
-        raise TypeError(f"dtype: expected a floating-point dtype, got {dtype}")
+def expect_parameters(numbers: int, device: torch.device | str | None, dtype: torch.dtype | None, **sizes: int) -> None:
+    """Check that so many parameters can be made there, in a dtype in which they can be trained.
+
+    >>> expect_parameters(1, None, torch.int64)
+    Traceback (most recent call last):
+    ...
+    TypeError: dtype: expected a floating-point dtype of 16, 32 or 64 bits such as torch.float32, got torch.int64
+    """
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in FLOATS):
+        wanted = "a floating-point dtype of 16, 32 or 64 bits such as torch.float32"
+        raise TypeError(f"dtype: expected {wanted}, got {dtype!r}")
+    if device is not None:
+        try:
+            torch.device(device)
+        except (RuntimeError, TypeError, ValueError):
+            raise ValueError(f"device: expected a device of torch such as 'cpu' or 'cuda:0', got {device!r}") from None
+    expect_room(numbers, device, dtype, **sizes)
+
+
+def expect_room(numbers: int, device: torch.device | str | None, dtype: torch.dtype | None, **sizes: int) -> None:
+    """Check that so many numbers fit into memory: that of this machine, or on other devices what can be addressed.
+
+    >>> expect_room(10**30, "meta", torch.float32, num_heads=10**30)
+    Traceback (most recent call last):
+    ...
+    ValueError: num_heads=1000000000000000000000000000000: expected sizes whose numbers fit into 9.2e+09 GB of memory,
+    got 1e+30 numbers that need 4e+21 GB
+    """
+    like = torch.empty(0, device=device, dtype=dtype)
+    need = numbers * like.element_size()
+    have = MEMORY if like.device.type == "cpu" and type(like) is Tensor else ADDRESSES  # fake tensors have no numbers
+    if need > have:
+        given = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise ValueError(
+            f"{given}: expected sizes whose numbers fit into {_rounded(have, 10**9)} GB of memory, "
+            f"got {_rounded(numbers)} numbers that need {_rounded(need, 10**9)} GB"
+        )
+
+
+def value_of(tensor: Tensor) -> int | None:
+    """The number that a tensor holds, or None where it holds none to be read: traced, fake, meta or under vmap."""
+    if torch.compiler.is_compiling():
+        return None
+    try:
+        return int(tensor)
+    except RuntimeError:
+        return None
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -172,6 +263,15 @@ def _fits(shape: Sequence[int], axes: str, sizes: Sizes) -> bool:
         found[name] = size
     sizes.update(found)
     return True
+
+
+def _rounded(number: int, unit: int = 1) -> str:
+    """Two digits, also of numbers that no float holds.
+
+    >>> _rounded(36 * 10**9, 10**9), _rounded(10**400)
+    ('36', 'over 1e+308')
+    """
+    return f"{number / unit:.2g}" if number // unit < 10**308 else "over 1e+308"
 
 
 def _show(size: int | tuple[int, ...]) -> str:

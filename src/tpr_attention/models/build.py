@@ -9,7 +9,7 @@ from torch import nn
 from tpr_attention.generators import named_generator
 from tpr_attention.imports import ImportPathError, is_path, load, nearest, parameters
 from tpr_attention.models import MODELS
-from tpr_attention.models.contract import ContractError, Sizes
+from tpr_attention.models.contract import ContractError, Sizes, foreign
 
 __all__ = ["build"]
 
@@ -37,12 +37,12 @@ def build(
         takes = parameters(MODELS.get(name, name))
     except ImportPathError as error:
         raise ContractError(f"model: {error}") from error
-    offered = dict(task.sizes)
+    offered, is_open = dict(task.sizes), takes.open and not _has_no_constructor(make)
     own = [key for key in takes.types if key not in offered and key != "best_answer"]
     for option in options:
-        if option in offered or (option not in own and not takes.open):
+        if option in offered or (option not in own and not is_open):
             raise ContractError(f"model.{option}: expected one of the options of {name!r}: {own}{nearest(option, own)}")
-    given: dict[str, object] = {key: size for key, size in offered.items() if key in takes.types or takes.open}
+    given: dict[str, object] = {key: size for key, size in offered.items() if key in takes.types or is_open}
     if "best_answer" in takes.types:
         given["best_answer"] = getattr(task, "best_answer", None)
     with torch.random.fork_rng(devices=[]):
@@ -52,10 +52,16 @@ def build(
     return model if device is None else model.to(device)
 
 
+def _has_no_constructor(make: Callable[..., Any]) -> bool:
+    """Whether a class has none of its own: that of `nn.Module` seems to take anything, and takes nothing."""
+    return isinstance(make, type) and make.__init__ is nn.Module.__init__  # type: ignore[misc]
+
+
 def _made(name: str, make: Callable[..., Any], given: Mapping[str, object], options: Mapping[str, object]) -> nn.Module:
     """Call a constructor that may refuse its options, or do anything if it is a user's."""
     try:
-        model = make(**given, **options)
+        with foreign():
+            model = make(**given, **options)
     except Exception as error:
         if str(error).partition(":")[0] in options:
             raise ContractError(f"model.{error}") from error
@@ -63,4 +69,6 @@ def _made(name: str, make: Callable[..., Any], given: Mapping[str, object], opti
         raise ContractError(f"model: {name!r} cannot be made{said}: {type(error).__name__}: {error}") from error
     if not isinstance(model, nn.Module):
         raise ContractError(f"model: expected {name!r} to make a torch.nn.Module, got {type(model).__name__}")
+    if not hasattr(model, "_modules"):
+        raise ContractError(f"model: expected the constructor of {name!r} to call super().__init__() first")
     return model

@@ -1,12 +1,14 @@
 """What training asks of a model, and a check with one batch that says which part of it a model breaks."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 __all__ = [
     "ContractError",
@@ -16,6 +18,7 @@ __all__ = [
     "Sizes",
     "StartsAtCopy",
     "check_contract",
+    "foreign",
     "parameter_count",
 ]
 
@@ -78,6 +81,25 @@ class StartsAtCopy(Protocol):
         """The parameters that make the update zero when they are zero."""
 
 
+class EndedError(RuntimeError):
+    """Code of a user tried to end the process."""
+
+
+@contextmanager
+def foreign() -> Iterator[None]:
+    """Call code of a user: what it raises to end the process, such as `sys.exit`, is an error like any other.
+
+    A KeyboardInterrupt may be Ctrl-C, and stays one.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        said = f"sys.exit({error.code!r}) was called" if isinstance(error, SystemExit) else repr(error)
+        raise EndedError(said) from error
+
+
 def parameter_count(model: nn.Module) -> int:
     """How many numbers training may change.
 
@@ -96,8 +118,10 @@ def check_contract(model: nn.Module, batch: Examples, measure: Measure) -> None:
     """
     if not isinstance(model, nn.Module):
         raise ContractError(f"model: expected a torch.nn.Module, got {type(model).__name__}")
+    _check_tensors(model)
     try:
-        model = copy.deepcopy(model)
+        with foreign():
+            model = copy.deepcopy(model)
     except Exception as error:
         raise ContractError(f"model: expected one that can be copied: {type(error).__name__}: {error}") from error
     batch = batch.map(lambda tensor: tensor.detach().clone())
@@ -116,6 +140,18 @@ def check_contract(model: nn.Module, batch: Examples, measure: Measure) -> None:
             _check_evaluation(model.eval(), batch, measure)
 
 
+def _check_tensors(model: nn.Module) -> None:
+    """Whether all parameters and buffers have shapes and numbers."""
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if is_lazy(tensor):
+            raise ContractError(
+                f"parameters: expected shapes when the model is made, but {name!r} of a lazy module has none before it "
+                "is called; use the sizes of the task instead"
+            )
+        if tensor.is_meta:
+            raise ContractError(f"parameters: expected numbers, but {name!r} is on the meta device, which has none")
+
+
 def _check_training(model: nn.Module, batch: Examples, measure: Measure) -> None:
     output, loss = _called(model, batch, measure)
     if not getattr(model, "needs_training", True):
@@ -127,7 +163,8 @@ def _check_training(model: nn.Module, batch: Examples, measure: Measure) -> None
     if not output.requires_grad:
         raise ContractError("forward: the output does not depend on any parameter, or was detached")
     try:
-        gradients = torch.autograd.grad(loss.mean(), trained, allow_unused=True)
+        with foreign():
+            gradients = torch.autograd.grad(loss.mean(), trained, allow_unused=True)
     except Exception as error:
         raise ContractError(f"backward: {error}") from error
     for name, gradient in zip(names, gradients, strict=True):
@@ -155,7 +192,8 @@ def _called(model: nn.Module, batch: Examples, measure: Measure) -> tuple[Tensor
     """The output and the loss of each example."""
     before = [tensor.clone() for tensor in batch.inputs]
     try:
-        output = model(*batch.inputs)
+        with foreign():
+            output = model(*batch.inputs)
     except Exception as error:
         raise ContractError(f"forward: raised {type(error).__name__}: {error}") from error
     for place, (tensor, copied) in enumerate(zip(batch.inputs, before, strict=True), 1):
@@ -169,7 +207,8 @@ def _called(model: nn.Module, batch: Examples, measure: Measure) -> tuple[Tensor
     if not _finite(output):
         raise ContractError("forward: expected finite numbers, got NaN or infinity")
     try:
-        loss = next(iter(measure(output, batch).values()))
+        with foreign():
+            loss = next(iter(measure(output, batch).values()))
     except Exception as error:
         raise ContractError(f"forward: the output cannot be measured: {error}") from error
     return output, loss

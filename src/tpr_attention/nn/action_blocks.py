@@ -37,7 +37,7 @@ class ActionTPRBlock(nn.Module):
 
     def forward(self, objects: Objects, action: Float[Tensor, "*batch a"]) -> Objects:
         """The objects, the first of them changed as the action asks."""
-        return _changed(objects, self.write(self.read(objects, action), action))
+        return _changed(objects, self.write_found(self.read(objects, action), action))
 
     def read(self, objects: Objects, action: Float[Tensor, "*batch a"]) -> list[Float[Tensor, "*batch h p"]]:
         """What each kind of heads finds in the objects."""
@@ -45,10 +45,19 @@ class ActionTPRBlock(nn.Module):
 
     def write(self, found: Sequence[Tensor], action: Float[Tensor, "*batch a"], *, learn_roles: bool = True) -> Update:
         """What was found, mapped and bound to the new roles; see `ActionHeads.write`."""
-        updates = [
-            heads.write(one, action, learn_roles=learn_roles) for heads, one in zip(self.heads, found, strict=True)
-        ]
-        return torch.stack(updates).sum(0)
+        if not isinstance(found, Sequence):
+            raise TypeError(f"found: expected a list of what `read` found, got {type(found).__name__}")
+        if len(found) != len(self.heads):
+            raise ValueError(
+                f"found: expected one tensor for each of {len(self.heads)} kinds of heads, got {len(found)}"
+            )
+        pairs = zip(self.heads, found, strict=True)
+        return _total([heads.write(one, action, learn_roles=learn_roles) for heads, one in pairs])
+
+    def write_found(self, found: Sequence[Tensor], action: Tensor, *, learn_roles: bool = True) -> Tensor:
+        """`write` of what `read` has found under the same action, which needs no check."""
+        pairs = zip(self.heads, found, strict=True)
+        return _total([heads.write_found(one, action, learn_roles=learn_roles) for heads, one in pairs])
 
 
 class ActionTPRStack(nn.Module):
@@ -85,9 +94,13 @@ class ActionTPRStack(nn.Module):
         update = torch.zeros_like(objects[..., 0, :, :])
         for block in self.blocks:
             found = block.read(objects, action)
-            update = update + block.write(found, action)
-            objects = _changed(objects, block.write(found, action, learn_roles=False))
+            update = update + block.write_found(found, action)
+            objects = _changed(objects, block.write_found(found, action, learn_roles=False))
         return update
+
+
+def _total(updates: list[Tensor]) -> Tensor:
+    return torch.stack(updates).sum(0)
 
 
 def _changed(objects: Objects, update: Update) -> Objects:

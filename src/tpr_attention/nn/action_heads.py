@@ -1,14 +1,23 @@
 """What all heads share whose queries and new roles are read from an action: read, combine, map, bind."""
 
 from abc import ABC, abstractmethod
+from math import prod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.action import read, write
+from tpr_attention.functional.action import read_fitting, write_fitting
 from tpr_attention.functional.precision import autocasts
-from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_floating, expect_positive
+from tpr_attention.functional.signature import (
+    Sizes,
+    expect,
+    expect_alike,
+    expect_bool,
+    expect_generator,
+    expect_parameters,
+    expect_positive,
+)
 
 __all__ = ["ActionHeads"]
 
@@ -41,28 +50,27 @@ class ActionHeads(nn.Module, ABC):
         dtype: torch.dtype | None,
     ) -> None:
         super().__init__()
-        num_actions, num_roles, filler_dim = sizes
-        expect_positive(
-            num_actions=num_actions,
-            num_roles=num_roles,
-            filler_dim=filler_dim,
-            num_heads=num_heads,
-            num_objects=num_objects,
-        )
-        expect_floating(dtype)
-        self.num_actions, self.num_roles, self.filler_dim = sizes
+        names = "num_actions", "num_roles", "filler_dim", "num_heads", "num_objects"
+        counts = dict(zip(names, (*sizes, num_heads, num_objects), strict=True))
+        num_actions, num_roles, filler_dim, num_heads, num_objects = expect_positive(**counts)
+        self.num_actions, self.num_roles, self.filler_dim = num_actions, num_roles, filler_dim
         self.num_heads, self.num_objects, self.reads = num_heads, num_objects, reads
-        fillers = [filler_dim] * max(1, sum(reads))
-        self.query_map = nn.Parameter(
-            torch.empty(num_heads, *reads, num_actions, num_roles, device=device, dtype=dtype)
+        shapes = {
+            "query_map": (num_heads, *reads, num_actions, num_roles),
+            "role_map": (num_heads, num_actions, num_roles),
+            "filler_map": (num_heads, *[filler_dim] * max(1, sum(reads)), filler_dim),
+            "id_query": (num_heads, *reads, num_objects),
+        }
+        reading = {"order": sum(reads)} if reads else {}
+        expect_parameters(sum(map(prod, shapes.values())), device, dtype, **counts, **reading)
+        self.query_map, self.role_map, self.filler_map, self.id_query = (
+            nn.Parameter(torch.empty(shape, device=device, dtype=dtype)) for shape in shapes.values()
         )
-        self.role_map = nn.Parameter(torch.empty(num_heads, num_actions, num_roles, device=device, dtype=dtype))
-        self.filler_map = nn.Parameter(torch.empty(num_heads, *fillers, filler_dim, device=device, dtype=dtype))
-        self.id_query = nn.Parameter(torch.empty(num_heads, *reads, num_objects, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew."""
+        expect_generator(generator)
         nn.init.normal_(self.query_map, std=self.num_roles**-0.5, generator=generator)
         nn.init.zeros_(self.role_map)
         self.reset_filler_map(generator)
@@ -80,7 +88,7 @@ class ActionHeads(nn.Module, ABC):
         self, objects: Float[Tensor, "*batch t r f"], action: Float[Tensor, "*batch a"]
     ) -> Float[Tensor, "*batch r f"]:
         """The update that the action asks for."""
-        return self.write(self.read(objects, action), action)
+        return self.write_found(self.read(objects, action), action)
 
     def read(
         self, objects: Float[Tensor, "*batch t r f"], action: Float[Tensor, "*batch a"]
@@ -89,9 +97,8 @@ class ActionHeads(nn.Module, ABC):
         sizes: Sizes = {"t": self.num_objects, "r": self.num_roles, "f": self.filler_dim, "a": self.num_actions}
         expect("objects", objects, "*batch t r f", sizes)
         expect("action", action, "*batch a", sizes)
-        alike = {"filler_map": self.filler_map, "objects": objects, "action": action}
-        expect_alike(alike, dtypes=not autocasts(objects.device))
-        return self.combine(read(objects, action, self.ids, self.queries))
+        self._expect_alike(objects=objects, action=action)
+        return self.combine(read_fitting(objects, action, self.ids, self.queries))
 
     def write(
         self, found: Float[Tensor, "*batch h p"], action: Float[Tensor, "*batch a"], *, learn_roles: bool = True
@@ -101,9 +108,22 @@ class ActionHeads(nn.Module, ABC):
         Args:
             learn_roles: Whether the new roles receive gradients from this update.
         """
+        expect_bool(learn_roles=learn_roles)
+        made = self.filler_dim ** max(1, sum(self.reads))
+        sizes: Sizes = {"h": self.num_heads, "p": made, "a": self.num_actions}
+        expect("found", found, "*batch h p", sizes)
+        expect("action", action, "*batch a", sizes)
+        self._expect_alike(found=found, action=action)
+        return self.write_found(found, action, learn_roles=learn_roles)
+
+    def write_found(self, found: Tensor, action: Tensor, *, learn_roles: bool = True) -> Tensor:
+        """`write` of what `read` has found under the same action, which needs no check."""
         role_map = self.role_map if learn_roles else self.role_map.detach()
-        update: Tensor = write(found, action, self.maps, role_map)
+        update: Tensor = write_fitting(found, action, self.maps, role_map)
         return update
+
+    def _expect_alike(self, **inputs: Tensor) -> None:
+        expect_alike({"filler_map": self.filler_map, **inputs}, dtypes=not autocasts(self.filler_map.device))
 
     @property
     def queries(self) -> Float[Tensor, "*n q a r"]:

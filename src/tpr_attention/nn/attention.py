@@ -7,12 +7,20 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tpr_attention.functional.factored import FORMS, recall
+from tpr_attention.functional.factored import expect_form, recall
 from tpr_attention.functional.precision import autocasts, full_precision, sum_dtype
 from tpr_attention.functional.readout import READOUTS, expect_readout
-from tpr_attention.functional.signature import Sizes, expect, expect_alike, expect_floating, expect_positive
-from tpr_attention.nn.initialisation import orthonormal_
-from tpr_attention.nn.queries import FixedRoleQueries, LinearQueries, Queries
+from tpr_attention.functional.signature import (
+    Sizes,
+    expect,
+    expect_alike,
+    expect_bool,
+    expect_generator,
+    expect_parameters,
+    value_of,
+)
+from tpr_attention.nn.initialisation import drawn, orthonormal_
+from tpr_attention.nn.queries import FixedRoleQueries, LinearQueries, Queries, expect_sizes
 
 __all__ = ["Inspection", "State", "TPRAttention"]
 
@@ -62,7 +70,9 @@ class TPRAttention(nn.Module):
             `FixedRoleQueries` is much cheaper.
         normalise: The memory is a sum, so read-outs grow with its length. "count" divides by the number of objects;
             "rms" and "unit" keep only the direction, with entries of mean square one or with length one. None, the
-            default, is the paper's plain sum.
+            default, is the paper's plain sum. It is kept in float32, but what is read from it leaves in the dtype of
+            the layer or of autocast: in float16 everything above 65504 becomes infinite, and then NaN. In float16
+            normalise; or use bfloat16, or call the layer in float32 with autocast switched off.
         form: "auto", "parallel", "chunked" or "recurrent": how to compute, never what.
 
     >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
@@ -90,13 +100,12 @@ class TPRAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
-        expect_floating(dtype)
-        if not isinstance(causal, bool):
-            raise TypeError(f"causal: expected True or False, got {causal!r}")
+        sizes = expect_sizes(num_roles, filler_dim, num_heads, num_matches)
+        num_roles, filler_dim, num_heads, num_matches = sizes.values()
+        expect_parameters(num_heads * filler_dim**2 + drawn(num_heads, num_roles), device, dtype, **sizes)
+        expect_bool(causal=causal)
         expect_readout(normalise, list(READOUTS))
-        if form not in ("auto", *FORMS):
-            raise ValueError(f"form: expected one of {['auto', *FORMS]}, got {form!r}")
+        expect_form(form)
         if queries is None:
             queries = LinearQueries(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype)
         elif not isinstance(queries, nn.Module):
@@ -120,6 +129,7 @@ class TPRAttention(nn.Module):
             self.queries.reset_parameters(generator)
 
     def _reset_own_parameters(self, generator: torch.Generator | None = None) -> None:
+        expect_generator(generator)
         orthonormal_(self.filler_map, generator)
         orthonormal_(self.new_role, generator)
 
@@ -133,8 +143,6 @@ class TPRAttention(nn.Module):
         """The same for a stretch of a longer sequence; the state carries what came before it."""
         if not self.causal:
             raise ValueError("causal: expected True to stream, since an object would have to see the future")
-        if state is not None:
-            _expect_state(state, objects)
         output, memory = self._attend(objects, state, final_state=True)
         assert memory is not None
         seen = objects.shape[-3] + (0 if state is None else state.length)
@@ -181,7 +189,10 @@ class TPRAttention(nn.Module):
         )
 
     def _attend(self, objects: Tensor, state: State | None, *, final_state: bool) -> tuple[Tensor, Tensor | None]:
-        fillers, memory = self._recall(objects, self._ask(objects), state, final_state=final_state)
+        queries = self._ask(objects)
+        if state is not None:
+            _expect_state(state, objects)
+        fillers, memory = self._recall(objects, queries, state, final_state=final_state)
         return self._write(fillers)[1], memory
 
     def _write(self, fillers: Tensor) -> tuple[Tensor, Tensor]:
@@ -238,9 +249,18 @@ def _expect_state(state: object, objects: Tensor) -> None:
     if not isinstance(state.memory, Tensor):
         raise TypeError(f"state.memory: expected a tensor, got {type(state.memory).__name__}")
     length = state.length
-    whole = isinstance(length, Tensor) and not (length.is_floating_point() or length.is_complex())
-    if not whole or length.ndim != 0 or length.device != objects.device:
-        raise TypeError(f"state.length: expected a whole number as a tensor without axes, got {length!r}")
+    if not isinstance(length, Tensor):
+        raise TypeError(f"state.length: expected {_LENGTH} on {objects.device}, got {length!r}")
+    if length.dtype != torch.int64 or length.ndim != 0 or length.device != objects.device:
+        raise TypeError(
+            f"state.length: expected {_LENGTH} on {objects.device}, "
+            f"got {length.dtype} with {length.ndim} axes on {length.device}"
+        )
+    seen = value_of(length) if length.device.type == "cpu" else None  # others would have to be waited for
+    if seen is not None and not 0 <= seen <= _LONGEST - objects.shape[-3]:
+        raise ValueError(f"state.length: expected 0 to {_LONGEST} objects with those to come, got {seen}")
 
 
+_LENGTH = "a whole number as a torch.int64 tensor without axes"
+_LONGEST = torch.iinfo(torch.int64).max
 _QUERY_AXES = (("*batch t h m r", "h m r"), ("*batch t h m f",), ("*batch t h r", "h r"))

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.signature import expect_positive
+from tpr_attention.functional.signature import expect_whole
 from tpr_attention.nn.action_heads import ActionHeads
 
 __all__ = ["HigherOrderActionTPRAttention"]
@@ -41,9 +41,8 @@ class HigherOrderActionTPRAttention(ActionHeads):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        expect_positive(order=order)
-        self.order = order
-        super().__init__((num_actions, num_roles, filler_dim), num_heads, num_objects, (order,), device, dtype)
+        self.order = expect_whole("order", order, 1, 62)  # torch has no tensors of more than 64 axes
+        super().__init__((num_actions, num_roles, filler_dim), num_heads, num_objects, (self.order,), device, dtype)
 
     def reset_filler_map(self, generator: torch.Generator | None) -> None:
         nn.init.normal_(self.filler_map, std=self.filler_dim ** (-self.order / 2), generator=generator)

@@ -4,8 +4,18 @@ import torch
 from torch import Tensor
 
 from tpr_attention.functional.precision import sum_dtype
+from tpr_attention.functional.signature import expect, expect_generator
 
-__all__ = ["orthonormal_"]
+__all__ = ["drawn", "orthonormal_"]
+
+
+def drawn(rows: int, size: int) -> int:
+    """How many numbers `orthonormal_` draws for so many rows: those of whole square matrices.
+
+    >>> drawn(2, 3), drawn(4, 3)
+    (9, 18)
+    """
+    return -(-rows // size) * size * size
 
 
 @torch.no_grad()
@@ -18,7 +28,11 @@ def orthonormal_(tensor: Tensor, generator: torch.Generator | None = None) -> Te
     >>> torch.allclose(rows @ rows.T, torch.eye(2, dtype=torch.float64))
     True
     """
+    expect("tensor", tensor, "*stack rows size", {})
+    expect_generator(generator)
     rows, size = tensor.shape[-2:]
+    if size == 0:
+        raise ValueError(f"tensor: expected at least one entry along size, got shape {list(tensor.shape)}")
     blocks = -(-rows // size)
     shape = (*tensor.shape[:-2], blocks, size, size)
     normal = tensor.new_empty(shape, dtype=sum_dtype(tensor)).normal_(generator=generator)

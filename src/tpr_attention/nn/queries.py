@@ -6,10 +6,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.signature import expect_floating, expect_positive
-from tpr_attention.nn.initialisation import orthonormal_
+from tpr_attention.functional.monomials import MOST_MATCHES
+from tpr_attention.functional.precision import autocasts
+from tpr_attention.functional.signature import (
+    expect,
+    expect_alike,
+    expect_generator,
+    expect_parameters,
+    expect_positive,
+    expect_whole,
+)
+from tpr_attention.nn.initialisation import drawn, orthonormal_
 
-__all__ = ["FixedRoleQueries", "LinearQueries", "Queries"]
+__all__ = ["FixedRoleQueries", "LinearQueries", "Queries", "expect_sizes"]
 
 
 class Queries(NamedTuple):
@@ -48,8 +57,11 @@ class LinearQueries(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
-        expect_floating(dtype)
+        sizes = expect_sizes(num_roles, filler_dim, num_heads, num_matches)
+        num_roles, filler_dim, num_heads, num_matches = sizes.values()
+        each = num_matches * (num_roles + filler_dim) + num_roles  # outputs of a head
+        numbers = num_heads * each * (num_roles * filler_dim + 1)
+        expect_parameters(numbers, device, dtype, **sizes)
         self.num_roles, self.filler_dim = num_roles, filler_dim
         self.num_heads, self.num_matches = num_heads, num_matches
         width = num_roles * filler_dim
@@ -60,6 +72,7 @@ class LinearQueries(nn.Module):
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew."""
+        expect_generator(generator)
         for linear, size in (
             (self.match_role, self.num_roles),
             (self.match_filler, self.filler_dim),
@@ -69,6 +82,7 @@ class LinearQueries(nn.Module):
 
     def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Queries:
         """What every object asks."""
+        _expect_objects(objects, self)
         flat = objects.flatten(-2)
         matches = (self.num_heads, self.num_matches)
         return Queries(
@@ -102,8 +116,11 @@ class FixedRoleQueries(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads, num_matches=num_matches)
-        expect_floating(dtype)
+        sizes = expect_sizes(num_roles, filler_dim, num_heads, num_matches)
+        num_roles, filler_dim, num_heads, num_matches = sizes.values()
+        roles = drawn(num_heads * num_matches, num_roles) + drawn(num_heads, num_roles)
+        numbers = roles + num_heads * num_matches * filler_dim * (num_roles * filler_dim + 1)
+        expect_parameters(numbers, device, dtype, **sizes)
         self.num_roles, self.filler_dim = num_roles, filler_dim
         self.num_heads, self.num_matches = num_heads, num_matches
         self.match_role = nn.Parameter(torch.empty(num_heads, num_matches, num_roles, device=device, dtype=dtype))
@@ -115,6 +132,7 @@ class FixedRoleQueries(nn.Module):
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew."""
+        expect_generator(generator)
         rows = self.match_role.new_empty(self.num_heads * self.num_matches, self.num_roles)
         with torch.no_grad():
             self.match_role.copy_(orthonormal_(rows, generator).view_as(self.match_role))
@@ -123,12 +141,28 @@ class FixedRoleQueries(nn.Module):
 
     def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Queries:
         """What every object asks."""
+        _expect_objects(objects, self)
         filler = self.match_filler(objects.flatten(-2))
         return Queries(
             self.match_role,
             filler.unflatten(-1, (self.num_heads, self.num_matches, self.filler_dim)),
             self.target_role,
         )
+
+
+def expect_sizes(num_roles: int, filler_dim: int, num_heads: int, num_matches: int) -> dict[str, int]:
+    """Check the sizes of a layer or of its queries, and return them by name as Python's own numbers."""
+    sizes = expect_positive(num_roles=num_roles, filler_dim=filler_dim, num_heads=num_heads)
+    matches = expect_whole("num_matches", num_matches, 1, MOST_MATCHES)
+    return dict(zip(("num_roles", "filler_dim", "num_heads", "num_matches"), (*sizes, matches), strict=True))
+
+
+def _expect_objects(objects: Tensor, queries: LinearQueries | FixedRoleQueries) -> None:
+    """Check that the maps can be applied; a map that was replaced knows itself what it takes."""
+    expect("objects", objects, "*batch t r f", {"r": queries.num_roles, "f": queries.filler_dim})
+    if type(queries.match_filler) is nn.Linear:
+        alike = {"match_filler.weight": queries.match_filler.weight, "objects": objects}
+        expect_alike(alike, dtypes=not autocasts(objects.device))
 
 
 def _unit_length_(linear: nn.Linear, num_roles: int, size: int, generator: torch.Generator | None) -> None:

@@ -63,10 +63,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report."""
+    """A whole report.
+
+    Args:
+        left_out: A sentence on each run that cannot be read.
+    """
 
     title: str
     sections: Sequence[Section]
+    left_out: Sequence[str] = ()
 
     @property
     def tables(self) -> list[Table]:

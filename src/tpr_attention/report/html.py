@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from tpr_attention.report.document import Document, Interactive, Text, rich
 from tpr_attention.report.drawings.pictures import FORMATS
-from tpr_attention.report.tables import Table, formatted
+from tpr_attention.report.tables import Linked, Table, formatted
 
 __all__ = ["page"]
 
@@ -35,13 +35,14 @@ def page(document: Document, pictures: Mapping[str, bytes]) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     environment.filters |= {"rich": _rich, "quoted": quote, "formatted": partial(formatted, text=_rich)}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    environment.globals |= {"isinstance": isinstance, "Text": Text, "Table": Table}
+    environment.globals |= {"isinstance": isinstance, "Text": Text, "Table": Table, "Linked": Linked}
     return environment.from_string(_resource("page.html")).render(
         document=document,
         policy=policy,
         css=Markup(_resource("page.css")),
         scripts=map(Markup, scripts),
         plots=plots,
+        row_names={name for table in document.tables for name in table.row_names},
         pictures={name: f"data:image/png;base64,{b64encode(png).decode()}" for name, png in pictures.items()},
         formats=FORMATS,
     )

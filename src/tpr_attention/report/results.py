@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from tpr_attention.report.panels import Series
 from tpr_attention.runner.store import Store
+from tpr_attention.runner.tables import curves_of, specs_of
 from tpr_attention.training.curves import CURVE
 from tpr_attention.training.points import group_label
 from tpr_attention.training.spec import RunSpec
@@ -36,11 +37,11 @@ class Results:
     def __init__(self, store: Store, specs: Iterable[RunSpec]) -> None:
         self.store = store
         self.specs = {spec.digest: spec for spec in specs if spec.digest in store}
-        self._diverged = {digest for digest in self.specs if store.diverged_at(digest) is not None}
+        self._diverged = {digest for digest in self.specs if store.divergence(digest) is not None}
         digests = list(self.specs)
         parts = [pl.DataFrame(schema={"run": pl.String(), **CURVE})]
         for start in range(0, len(digests), AT_ONCE):
-            rows = store.curves(digests[start : start + AT_ONCE])
+            rows = curves_of(store, digests[start : start + AT_ONCE])
             parts.append(rows.filter(pl.col("step") == pl.col("step").max().over("run", "condition")))
         self.last = pl.concat(parts)
         """The rows of the last step of every run and condition: `run` and the columns of a curve."""
@@ -95,7 +96,7 @@ class Results:
 
     def final_values(self) -> pl.DataFrame:
         """The last values of all runs with their specs, one row a number."""
-        return self.store.specs(self.specs).join(self.last, on="run", how="left", maintain_order="left_right")
+        return specs_of(self.store, self.specs).join(self.last, on="run", how="left", maintain_order="left_right")
 
     def provenance(self) -> list[Mapping[str, object]]:
         """Where each run comes from."""

@@ -9,7 +9,18 @@ from jaxtyping import Float
 from tpr_attention.report.panels import Band
 from tpr_attention.training.spec import ROUNDING
 
-__all__ = ["Interval", "Losses", "band", "clipped", "difference", "mean", "nearest", "ratio", "standard_error"]
+__all__ = [
+    "Interval",
+    "Losses",
+    "band",
+    "clipped",
+    "difference",
+    "geometric_mean",
+    "mean",
+    "nearest",
+    "ratio",
+    "standard_error",
+]
 
 LEVEL = 0.95
 RESAMPLES = 9999
@@ -26,7 +37,7 @@ class Interval(NamedTuple):
 
 
 def mean(losses: Losses) -> float:
-    """The mean over seeds, without those that diverged; infinite if all did.
+    """The arithmetic mean over seeds, without those that diverged; infinite if all did.
 
     >>> mean(np.array([1.0, 3.0, np.inf]))
     2.0
@@ -72,13 +83,22 @@ def clipped(losses: Losses) -> Losses:
     return found
 
 
+def geometric_mean(losses: Losses) -> float:
+    """The geometric mean; infinite if one of them is.
+
+    >>> round(geometric_mean(np.array([1e-4, 1e-2])), 9)
+    0.001
+    """
+    return float(np.exp(np.log(clipped(losses)).mean()))
+
+
 def nearest(losses: Mapping[str, Losses]) -> str:
     """Whose losses are the lowest, as geometric means over seeds.
 
     >>> nearest({"one": np.array([1.0, 1.0]), "two": np.array([1e-4, 5.0])})
     'two'
     """
-    return min(losses, key=lambda label: float(np.log(clipped(losses[label])).mean()))
+    return min(losses, key=lambda label: geometric_mean(losses[label]))
 
 
 def difference(ours: Losses, theirs: Losses) -> Interval:

@@ -9,25 +9,26 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tpr_attention.report import style
-from tpr_attention.report.statistics import mean
+from tpr_attention.report.statistics import mean, standard_error
 
-__all__ = ["Badge", "Column", "Kind", "Table", "csv_text", "formatted"]
+__all__ = ["Badge", "Column", "Kind", "Linked", "Table", "csv_text", "formatted", "inert"]
 
-Kind = Literal["text", "number", "exact", "count", "mean", "interval", "yes_no", "badge"]
+Kind = Literal["text", "number", "exact", "count", "mean", "mean_and_error", "interval", "yes_no", "badge"]
 """What the cells of a column are; any of them may be None, written as a dash.
 
     text: a `str`, with `code` between backticks.
     number: a `float`, with two significant digits.
     exact: a `float` with all digits it was given with, such as a learning rate.
     count: an `int`.
-    mean: an array of one number a seed; written as their mean, with the number of seeds that diverged.
+    mean: an array of one number a seed; written as their arithmetic mean, with the number of seeds that diverged.
+    mean_and_error: the same, with the standard error of the mean.
     interval: a `statistics.Interval`.
     yes_no: a `bool`.
     badge: a `Badge`.
 """
 
-NUMERIC = ("number", "exact", "count", "mean", "interval")
-PARTS = {"interval": ("", " low", " high"), "mean": ("", " diverged")}
+NUMERIC = ("number", "exact", "count", "mean", "mean_and_error", "interval")
+PARTS = {"interval": ("", " low", " high"), "mean": ("", " diverged"), "mean_and_error": ("", " SE", " diverged")}
 """What the columns of a CSV file are called after, where a column has several."""
 
 
@@ -36,6 +37,13 @@ class Badge(NamedTuple):
 
     word: str
     tone: Literal["good", "fair", "bad", "none"]
+
+
+class Linked(NamedTuple):
+    """A value, and the name of a row that says where it comes from; see `Table.row_names`."""
+
+    value: Any
+    row: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class Table:
         name: The stem of its files.
         folded: Whether a page shows it only on demand, and Markdown only says where it is.
         latex: Whether it is also written as LaTeX.
+        row_names: What each row is called where a page links to it; none if nothing does.
 
     >>> table = Table("losses", "", [Column("model"), Column("loss", "number")], [["mine", 0.0123]])
     >>> table.texts()
@@ -71,6 +80,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     folded: bool = False
     latex: bool = False
+    row_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -100,9 +110,13 @@ def formatted(
     >>> from tpr_attention.report.statistics import Interval
     >>> formatted(Interval(2.0, 1.5, 2.5), "interval"), formatted(np.array([0.25, np.inf, 0.25]), "mean")
     ('2.0 [1.5, 2.5]', '0.25 (1 diverged)')
+    >>> formatted(np.array([1.0, 3.0]), "mean_and_error"), formatted(Linked(0.5, "row"), "number")
+    ('2.0 ± 1.0', '0.50')
     >>> formatted(12345, "count"), formatted(True, "yes_no"), formatted(0.001, "exact"), formatted(None, "text")
     ('12,345', 'yes', '0.001', '-')
     """
+    if isinstance(value, Linked):
+        value = value.value
     if value is None:
         return "-"
     match kind:
@@ -117,6 +131,10 @@ def formatted(
         case "mean":
             diverged = _diverged(value)
             return number(mean(value)) + (f" ({diverged} diverged)" if diverged else "")
+        case "mean_and_error":
+            error = standard_error(value)
+            shown = number(mean(value)) + (f" {text('±')} {number(error)}" if error is not None else "")
+            return shown + (f" ({_diverged(value)} diverged)" if _diverged(value) else "")
         case "interval":
             has_ends = value.low is not None and value.high is not None
             return number(value.value) + (f" [{number(value.low)}, {number(value.high)}]" if has_ends else "")
@@ -124,6 +142,19 @@ def formatted(
             return "yes" if value else "no"
         case "badge":
             return text(value.word)
+
+
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\n")
+
+
+def inert(text: str) -> str:
+    """A text of a CSV file that a spreadsheet shows and does not run: an apostrophe stands before a formula.
+
+    >>> inert("=1+1"), inert("tpr")
+    ("'=1+1", 'tpr')
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # csv quotes only the second
+    return f"'{text}" if text.startswith(RUN_BY_SPREADSHEETS) else text
 
 
 def csv_text(table: Table) -> str:
@@ -137,18 +168,25 @@ def csv_text(table: Table) -> str:
     """
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([column.title + part for column in table.columns for part in PARTS.get(column.kind, ("",))])
-    for row in table.rows:
-        writer.writerow([value for cell, column in table.cells(row) for value in _values(cell, column.kind)])
+    rows: list[list[Any]] = [
+        [column.title + part for column in table.columns for part in PARTS.get(column.kind, ("",))]
+    ]
+    rows += [[value for cell, column in table.cells(row) for value in _values(cell, column.kind)] for row in table.rows]
+    for row in rows:
+        writer.writerow([inert(value) if isinstance(value, str) else value for value in row])
     return file.getvalue()
 
 
 def _values(value: Any, kind: Kind) -> list[Any]:
     """The raw values of a cell, one for each of its titles."""
+    if isinstance(value, Linked):
+        value = value.value
     if value is None:
         return [None] * len(PARTS.get(kind, ("",)))
     if kind == "mean":
         return [mean(value), _diverged(value)]
+    if kind == "mean_and_error":
+        return [mean(value), standard_error(value), _diverged(value)]
     return [*value] if kind == "interval" else [formatted(value, kind) if kind in ("yes_no", "badge") else value]
 
 

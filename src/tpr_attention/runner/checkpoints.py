@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tpr_attention.runner.files import write_file
+from tpr_attention.runner.files import LINK, write_fault, write_file
 from tpr_attention.runner.store import Store, StoreError
 from tpr_attention.training.points import Point
 
@@ -59,8 +59,7 @@ class Checkpoints:
             self.folder.mkdir(exist_ok=True)
             write_file(path, data)
         except OSError as error:
-            needed = f"{len(data) / 1e3:,.0f} kB are needed"
-            raise StoreError(f"{path}: cannot be written: {error.strerror}; {needed}") from error
+            raise StoreError(f"{path}: cannot be written: {write_fault(error, len(data))}") from error
         self._delete(checkpoint.runs[0], but=path)
 
     def find(self, runs: Iterable[str]) -> Checkpoint | None:
@@ -82,6 +81,14 @@ class Checkpoints:
     def delete(self, runs: Sequence[str]) -> None:
         """Delete the checkpoint of a group that is stored."""
         self._delete(runs[0])
+
+    def discard(self, runs: Iterable[str]) -> None:
+        """Delete checkpoints that hold one of these runs."""
+        runs = frozenset(runs)
+        for path in self._files():
+            with suppress(StoreError):
+                if path.name.partition("-")[0] in runs or runs.intersection(_read(path).runs):
+                    path.unlink(missing_ok=True)
 
     def delete_stored(self) -> None:
         """Delete checkpoints of groups that are stored, left by processes that were killed in between."""
@@ -116,6 +123,8 @@ def _step(path: Path) -> int:
 
 
 def _read(path: Path) -> Checkpoint:
+    if path.is_symlink():
+        raise StoreError(f"{path}: {LINK}; {ADVICE}")
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -129,5 +138,5 @@ def _read(path: Path) -> Checkpoint:
             raise ValueError(f"written with schema {fields['schema']!r}, this version reads {SCHEMA}")
         points = tuple(Point(*rest, tuple(values)) for *rest, values in fields["points"])  # type: ignore[call-arg]
         return Checkpoint(tuple(fields["runs"]), fields["step"], load(data), points, fields["seconds"])
-    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise StoreError(f"{path}: not a checkpoint that can be read: {error}; {ADVICE}") from error

@@ -6,13 +6,18 @@ __all__ = ["Event", "Failure", "Progress", "Waiting"]
 
 
 class Progress(NamedTuple):
-    """A group of runs has reached a step; it is stored if `finished`."""
+    """A group of runs has reached a step; it is stored if `finished`.
+
+    Args:
+        trained: How many of its runs were trained now, when it is finished; others had been stored meanwhile.
+    """
 
     group: int
     runs: int
     step: int
     steps: int
     finished: bool = False
+    trained: int = 0
 
 
 class Waiting(NamedTuple):

@@ -1,5 +1,6 @@
 """Atomic, checksummed files."""
 
+import errno
 import hashlib
 import os
 import secrets
@@ -7,10 +8,23 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["SUMS", "faults", "read_checked", "sums", "sums_of", "write_checked", "write_file", "write_folder"]
+__all__ = [
+    "LINK",
+    "SUMS",
+    "faults",
+    "read_checked",
+    "sums",
+    "sums_of",
+    "write_checked",
+    "write_fault",
+    "write_file",
+    "write_folder",
+]
 
 SUMS = "SHA256SUMS"
 """The checksums of a folder's files, in the format of `sha256sum --check`."""
+
+LINK = "a symbolic link, which is not followed"
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -50,7 +64,9 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def read_checked(folder: Path, name: str) -> bytes:
-    """Read a file of such a folder; raise ValueError if its checksum differs."""
+    """Read a file of such a folder; raise ValueError if its checksum differs, or if it is a symbolic link."""
+    if folder.is_symlink() or (folder / name).is_symlink():
+        raise ValueError(LINK)
     data = (folder / name).read_bytes()
     if sums_of(folder / SUMS).get(name) != hashlib.sha256(data).hexdigest():
         raise ValueError("changed since it was written: its SHA-256 differs")
@@ -76,11 +92,21 @@ def faults(listed: Path, names: Iterable[str]) -> list[tuple[Path, str]]:
     except OSError as error:
         return [(listed, f"cannot be read: {error.strerror}")]
     unlisted = [(listed.parent / name, "not among the checksums") for name in names if name not in expected]
-    checked = [(listed.parent / name, _fault(listed.parent / name, expected[name])) for name in expected]
-    return unlisted + [(path, fault) for path, fault in checked if fault is not None]
+    foreign = [(listed, f"names {name!r}, which is no file of its folder") for name in expected if not _is_plain(name)]
+    checked = [
+        (listed.parent / name, _fault(listed.parent / name, expected[name])) for name in filter(_is_plain, expected)
+    ]
+    return unlisted + foreign + [(path, fault) for path, fault in checked if fault is not None]
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is that of a file directly in a folder."""
+    return name not in ("", ".", "..") and "/" not in name and "\\" not in name and "\0" not in name
 
 
 def _fault(path: Path, checksum: str) -> str | None:
+    if path.is_symlink():
+        return LINK
     try:
         data = path.read_bytes()
     except (FileNotFoundError, ValueError):  # the latter for a name that no file can have
@@ -90,6 +116,28 @@ def _fault(path: Path, checksum: str) -> str | None:
     if hashlib.sha256(data).hexdigest() == checksum:
         return None
     return "changed or truncated" if data else "empty"
+
+
+def write_fault(error: OSError, size: int) -> str:
+    """Why so many bytes could not be written.
+
+    >>> write_fault(OSError(errno.ENOSPC, "No space left on device"), 51_300)
+    'No space left on device; 51.3 kB are needed'
+    """
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return f"{error.strerror or error}" + (f"; {_amount(size)} are needed" if is_full else "")
+
+
+def _amount(size: int) -> str:
+    """A number of bytes in a unit that shows it.
+
+    >>> _amount(413), _amount(2_340_000_000)
+    ('413 bytes', '2.3 GB')
+    """
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return f"{size} bytes"
 
 
 def _sync(folder: Path) -> None:

@@ -7,32 +7,32 @@ code of a user.
 
 import json
 import os
-import tempfile
+import secrets
+import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
+from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 import numpy as np
 import polars as pl
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from tpr_attention.runner.files import SUMS, faults, read_checked, sums, write_checked, write_file, write_folder
+from tpr_attention.runner.files import LINK, SUMS, faults, read_checked, sums, write_fault, write_file, write_folder
 from tpr_attention.training.curves import CURVE as COLUMNS
-from tpr_attention.training.spec import RunSpec, SpecError, Training
+from tpr_attention.training.spec import RunSpec, SpecError
 
-__all__ = ["CURVE", "WEIGHTS", "Store", "StoreError"]
+__all__ = ["CURVE", "TABLE", "WEIGHTS", "Store", "StoreError"]
 
 SCHEMA = 3
 LABEL, TABLE, FAILURES = "store.json", "runs.parquet", "failures.jsonl"
 SPEC, NAMES, CURVE, WEIGHTS = "spec.json", "names.json", "curve.parquet", "weights.safetensors"
 PROVENANCE = "provenance.json"
 RUN = (SPEC, NAMES, CURVE, WEIGHTS, PROVENANCE)
-PART = 500  # runs whose curves are in memory while the table is written
-TRAINING = [f"training.{name}" for name in Training.__struct_fields__ if name != "device"]  # that is not stored
-DTYPES: dict[type, pl.DataType] = {bool: pl.Boolean(), int: pl.Int64(), float: pl.Float64(), str: pl.String()}
 Read = TypeVar("Read")
 
 
@@ -50,7 +50,9 @@ class Store:
                 self._create()
             _check_schema(self.path / LABEL)
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be a store: {error.strerror}") from error
+            is_there = create and os.access(self.path, os.F_OK)
+            said = "cannot be written" if is_there else "cannot be a store"
+            raise StoreError(f"{self.path}: {said}: {error.strerror}") from error
 
     def _create(self) -> None:
         """Make a new store, or check that the one there is can be written."""
@@ -70,7 +72,8 @@ class Store:
         write_file(self.path / LABEL, label)
 
     def __contains__(self, digest: str) -> bool:
-        return (self.path / digest / SPEC).exists()
+        folder = self.path / digest
+        return (folder / SPEC).exists() and not folder.is_symlink()
 
     def __iter__(self) -> Iterator[str]:
         """The digests of all runs, sorted."""
@@ -78,7 +81,14 @@ class Store:
 
     def _folders(self) -> list[Path]:
         with os.scandir(self.path) as entries:
-            return sorted(Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return sorted(Path(entry.path) for entry in folders if not entry.name.startswith("."))
+
+    def _links(self) -> list[Path]:
+        """Links to folders, which could be taken for runs."""
+        with os.scandir(self.path) as entries:
+            found = [entry for entry in entries if entry.is_symlink() and entry.is_dir()]
+            return sorted(Path(entry.path) for entry in found if not entry.name.startswith("."))
 
     def find(self, prefix: str) -> str:
         """Find the one run whose digest begins with a prefix."""
@@ -118,20 +128,25 @@ class Store:
             write_folder(path, files)
         except OSError as error:
             if spec.digest not in self:  # another process may have been faster
-                needed = f"{sum(map(len, files.values())) / 1e3:,.0f} kB are needed"
-                raise StoreError(f"{path}: cannot be written: {error.strerror}; {needed}") from error
+                said = write_fault(error, sum(map(len, files.values())))
+                raise StoreError(f"{path}: cannot be written: {said}") from error
 
     def spec(self, digest: str) -> RunSpec:
-        """The spec of a run."""
-        return self._read(digest, SPEC, RunSpec.from_json)
+        """The spec of a run; an error if it is that of another run than the folder's name says."""
+        spec = self._read(digest, SPEC, RunSpec.from_json)
+        if spec.digest != digest:
+            raise StoreError(
+                f"{self.path / digest}: its {SPEC} is that of run {spec.digest}: copied, renamed or edited"
+            )
+        return spec
 
     def names(self, digest: str) -> dict[str, Any]:
         """The names of a run's conditions, metrics, groups and axes."""
-        return self._read(digest, NAMES, _object)
+        return self._read(digest, NAMES, lambda data: msgspec.to_builtins(msgspec.json.decode(data, type=_Names)))
 
     def curve(self, digest: str) -> pl.DataFrame:
         """The curve of a run; see `training.curves.curve`."""
-        return self._read(digest, CURVE, pl.read_parquet)
+        return self._read(digest, CURVE, _curve)
 
     def weights(self, digest: str) -> dict[str, np.ndarray]:
         """The final parameters and buffers of a run."""
@@ -141,10 +156,48 @@ class Store:
         """Versions and machine of a run, its duration and its number of parameters."""
         return self._read(digest, PROVENANCE, _object)
 
-    def diverged_at(self, digest: str) -> int | None:
-        """The step at which a run diverged, if it did."""
-        divergence = self.provenance(digest).get("diverged")
-        return divergence.get("step") if isinstance(divergence, dict) else None
+    def divergence(self, digest: str) -> tuple[int, str] | None:
+        """The step at which a run diverged and the first tensor that was not finite; None if it did not."""
+        found = self.provenance(digest).get("diverged")
+        if not isinstance(found, dict):
+            return None
+        step, tensor = found.get("step"), found.get("tensor")
+        if not isinstance(step, int) or not isinstance(tensor, str):
+            raise StoreError(f"{self.path / digest / PROVENANCE}: expected a step and a tensor in 'diverged'")
+        return step, tensor
+
+    def check(self, digest: str) -> RunSpec:
+        """Read all that a report shows of a run. Returns its spec; raises `StoreError` for what cannot be read."""
+        spec, names, curve = self.spec(digest), self.names(digest), self.curve(digest)
+        if self.divergence(digest) is None:
+            found = set(curve.filter(pl.col("group").is_null()).select("condition", "metric").unique().iter_rows())
+            lacks = [pair for pair in product(names["conditions"], names["metrics"]) if pair not in found]
+            if lacks:
+                condition, metric = lacks[0]
+                raise StoreError(f"{self.path / digest / CURVE}: has no {metric!r} under {condition!r}")
+        return spec
+
+    def readable(self) -> tuple[dict[str, RunSpec], list[str]]:
+        """The runs that can be read, by digest, and a sentence on each of the others."""
+        runs, left_out = dict[str, RunSpec](), [f"{path}: {LINK}" for path in self._links()]
+        for digest in self:
+            try:
+                runs[digest] = self.check(digest)
+            except StoreError as error:
+                left_out.append(str(error))
+        return runs, left_out
+
+    def discard(self, digest: str) -> None:
+        """Delete a run, completely or not at all."""
+        path = self.path / digest
+        gone = path.with_name(f".{digest}.{secrets.token_hex(4)}")
+        try:
+            path.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be deleted: {error.strerror}") from error
 
     def _read(self, digest: str, name: str, parse: Callable[[bytes], Read]) -> Read:
         path = self.path / digest / name
@@ -152,7 +205,7 @@ class Store:
             return parse(read_checked(path.parent, name))
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
-        except (ValueError, SpecError, SafetensorError, pl.exceptions.PolarsError) as error:
+        except (ValueError, RecursionError, SpecError, SafetensorError, pl.exceptions.PolarsError) as error:
             raise StoreError(f"{path}: cannot be read: {error}") from error
 
     def faults(self) -> Iterator[tuple[Path, str]]:
@@ -160,10 +213,17 @@ class Store:
         for name in (LABEL, TABLE):
             if name == LABEL or (self.path / name).exists():
                 yield from faults(self.path / f"{name}.sha256", [name])
+        yield from ((path, LINK) for path in self._links())
         for folder in self._folders():
-            yield from faults(folder / SUMS, RUN)
+            found = faults(folder / SUMS, RUN)
+            yield from found
             others = sorted({path.name for path in folder.iterdir()} - {SUMS, *RUN})
             yield from ((folder / name, "does not belong here") for name in others)
+            if not found:  # each file is as written; but are they those of this run?
+                try:
+                    self.check(folder.name)
+                except StoreError as error:
+                    yield folder, str(error).removeprefix(str(folder)).lstrip(": /")
 
     def note_failure(self, runs: Iterable[str], reason: str) -> None:
         """Record that runs could not be trained."""
@@ -182,57 +242,25 @@ class Store:
         for line in filter(None, path.read_bytes().splitlines()) if path.exists() else ():
             try:
                 found.append(_object(line))
-            except ValueError:
+            except (ValueError, RecursionError):
                 incomplete += 1
         return found, incomplete
 
-    def specs(self, digests: Iterable[str]) -> pl.DataFrame:
-        """One row per run: task, model, seed, every option and training field, and the step at which it diverged.
 
-        Options are columns such as `task.<option>`, null where a run does not have it. An option that is a list or a
-        mapping, or of different types in different runs, is JSON text.
-        """
-        digests = list(digests)
-        rows = [self.spec(digest).keys() for digest in digests]
-        known = dict.fromkeys(key for row in rows for key in row)
-        options = [key for section in ("task.", "model.") for key in known if key.startswith(section)]
-        return pl.DataFrame(
-            [
-                pl.Series("run", digests, pl.String),
-                *(
-                    _column(key, [row.get(key) for row in rows])
-                    for key in ("task", "model", "seed", *options, *TRAINING)
-                ),
-                pl.Series("diverged_at", [self.diverged_at(digest) for digest in digests], pl.Int64),
-            ]
-        )
+class _Names(msgspec.Struct):
+    """What `names.json` holds."""
 
-    def curves(self, digests: Iterable[str]) -> pl.DataFrame:
-        """The curves of runs below each other, with the run as first column."""
-        frames = [self.curve(digest).select(pl.lit(digest).alias("run"), *COLUMNS) for digest in digests]
-        return pl.concat([pl.DataFrame(schema={"run": pl.String(), **COLUMNS}), *frames])
+    conditions: list[str]
+    metrics: Annotated[list[str], msgspec.Meta(min_length=1)]
+    groups: dict[str, list[str]] = {}
+    axes: dict[str, list[str]] = {}
 
-    def table(self, digests: Iterable[str]) -> pl.DataFrame:
-        """The curves of runs below each other, with the run and the columns of `specs`."""
-        return self._joined(self.specs(digests))
 
-    def _joined(self, specs: pl.DataFrame) -> pl.DataFrame:
-        return specs.join(self.curves(specs["run"]), on="run", how="left", maintain_order="left_right")
-
-    def write_table(self) -> Path:
-        """Write the table of all runs as one Parquet file, in parts so that curves of few runs are in memory."""
-        path, specs = self.path / TABLE, self.specs(self)
-        try:
-            with tempfile.TemporaryDirectory(prefix=".table.", dir=self.path) as folder:
-                parts = [Path(folder) / f"{start}.parquet" for start in range(0, max(1, len(specs)), PART)]
-                for number, part in enumerate(parts):
-                    self._joined(specs[number * PART : (number + 1) * PART]).write_parquet(part)
-                whole = Path(folder) / TABLE
-                pl.concat([pl.scan_parquet(part, glob=False) for part in parts]).sink_parquet(whole)
-                write_checked(path, whole.read_bytes())
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
-        return path
+def _curve(data: bytes) -> pl.DataFrame:
+    table = pl.read_parquet(data)
+    if table.schema != pl.Schema(COLUMNS):
+        raise ValueError(f"expected the columns {', '.join(COLUMNS)}, got {dict(table.schema)}")
+    return table
 
 
 def _check_schema(label: Path) -> None:
@@ -240,21 +268,12 @@ def _check_schema(label: Path) -> None:
         raise StoreError(f"{label.parent}: no store here; `tpr-attention reproduce` and `run` make one")
     try:
         found = _object(label.read_bytes()).get("schema")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{label}: cannot be read: {error}") from error
     if isinstance(found, int) and found < SCHEMA:
         raise StoreError(f"{label}: written with schema {found} by an earlier version; train anew into another folder")
     if found != SCHEMA:
         raise StoreError(f"{label}: written with schema {found!r}, this version reads {SCHEMA}")
-
-
-def _column(name: str, values: Sequence[object]) -> pl.Series:
-    """Values as a column: JSON text if they are not all null or of one simple type."""
-    kinds = {type(value) for value in values if value is not None} or {str}
-    kind = float if kinds == {int, float} else kinds.pop() if len(kinds) == 1 else None
-    if kind in DTYPES:
-        return pl.Series(name, values, DTYPES[kind])
-    return pl.Series(name, [None if value is None else json.dumps(value) for value in values], pl.String)
 
 
 def _json(values: Mapping[str, object]) -> bytes:

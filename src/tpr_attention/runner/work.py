@@ -49,12 +49,16 @@ def train_group(
     """
     try:
         with locked(store.path / ".locks", work.runs):
-            is_complete = yield from _train_missing(work, store, every, should_stop)
-        if is_complete:  # reported after the locks are free, because a worker may be ended then
-            yield Progress(work.number, len(work.specs), work.steps, work.steps, finished=True)
+            trained = yield from _train_missing(work, store, every, should_stop)
+        if trained is not None:  # reported after the locks are free, because a worker may be ended then
+            yield Progress(work.number, len(work.specs), work.steps, work.steps, finished=True, trained=trained)
     except HeldError as held:
         yield Waiting(work.number, work.runs, str(held))
-    except Exception as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except SystemExit as end:
+        yield record_failure(work, f"a model or a task has called sys.exit({end.code!r})", store)
+    except BaseException as error:  # a user's may be no `Exception`
         yield record_failure(work, f"{type(error).__name__}: {error}", store)
 
 
@@ -67,11 +71,11 @@ def record_failure(work: Work, reason: str, store: Store) -> Failure:
 
 def _train_missing(
     work: Work, store: Store, every: CheckpointInterval, should_stop: Callable[[], bool]
-) -> Generator[Event, None, bool]:
-    """Returns whether all runs are stored at the end."""
+) -> Generator[Event, None, int | None]:
+    """Returns how many runs were trained; None if it was stopped before all are stored."""
     missing = [run for run in work.runs if run not in store]
     if not missing:
-        return True
+        return 0
     checkpoints = Checkpoints(store)
     last = checkpoints.find(work.runs)
     begin = None if last is None else (last.step, last.state)
@@ -99,10 +103,10 @@ def _train_missing(
                 saved_at, saved_step = now, event.step
             if stop:
                 yield Waiting(work.number, last.runs, f"saved at step {event.step}")
-                return False
+                return None
             yield Progress(work.number, len(work.specs), event.step, work.steps)
     checkpoints.delete(last.runs)
-    return True
+    return len(missing)
 
 
 def _save(store: Store, spec: RunSpec, points: list[Point], end: Finished, together: int, seconds: float) -> None:

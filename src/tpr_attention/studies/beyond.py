@@ -28,7 +28,7 @@ from tpr_attention.studies.contestants import (
     solvable,
     words,
 )
-from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, floor_cells, heights
+from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, floor_cells, heights, linked_final
 from tpr_attention.studies.paper.claims import final
 from tpr_attention.studies.study import Chapter, Setup, Study
 from tpr_attention.training.spec import ROUNDING
@@ -113,7 +113,7 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     ]
     if not goals:
         return Chapter()
-    said = _verdict(goals)
+    said = _verdict(goals, sum(len(plan.panels) for plan in plans))
     blocks: list[Block] = [
         Text(said),
         Text(_explained()),
@@ -128,7 +128,7 @@ def _table(results: Results, goals: Sequence[Goal]) -> Table:
         [
             *goal.panel.cell.values(),
             *floor_cells(results, goal.panel),
-            *(final(results, goal.panel, name) for name in COMPARED),
+            *(linked_final(results, goal.panel, name) for name in COMPARED),
             float(goal.losses.max()),
             goal.gain,
             goal.is_met,
@@ -138,7 +138,9 @@ def _table(results: Results, goals: Sequence[Goal]) -> Table:
     columns = [Column("interaction"), Column("split"), Column("test"), *FLOOR_COLUMNS]
     columns += [*(Column(name, "mean") for name in COMPARED), Column(f"{STACK}: worst seed", "number")]
     columns += [Column(f"best linear fit / {STACK}", "number"), Column("goal met", "yes_no")]
-    return Table("beyond", "Every cell, with what can be known: mean final losses over seeds.", columns, rows)
+    return Table(
+        "beyond", "Every cell, with what can be known: arithmetic means of final losses over seeds.", columns, rows
+    )
 
 
 def _explained() -> str:
@@ -154,14 +156,15 @@ def _explained() -> str:
     )
 
 
-def _verdict(goals: Sequence[Goal]) -> str:
-    """How many cells are solved, and which are not."""
+def _verdict(goals: Sequence[Goal], cells: int) -> str:
+    """How many cells are solved of those that are stored, and which are not."""
     solved = [goal for goal in goals if goal.is_solvable]
     missed = [goal for goal in goals if not goal.is_met]
     interacting = [goal for goal in solved if goal.interacts]
     gains = [goal.gain for goal in interacting if goal.gain is not None]
+    stored = f" that are stored, of {cells}," if len(goals) < cells else ""
     said = (
-        f"Of {len(goals)} cells {len(solved)} are solvable. The stacked blocks reach the goal in "
+        f"Of {len(goals)} cells{stored} {len(solved)} are solvable. The stacked blocks reach the goal in "
         f"{len(goals) - len(missed)} cells"
     )
     if interacting:

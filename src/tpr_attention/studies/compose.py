@@ -1,15 +1,18 @@
 """The report of a store: a chapter for each study, runs of no study, and where everything comes from."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import count
 
 from tpr_attention.report.document import Document, Section, Text
+from tpr_attention.report.panels import Plan
 from tpr_attention.report.results import Results
 from tpr_attention.report.tables import Column, Table
-from tpr_attention.runner.store import Store
+from tpr_attention.runner.store import Store, StoreError
 from tpr_attention.studies import STUDIES
+from tpr_attention.studies.kinds import runs_table
 from tpr_attention.studies.study import SEARCH_SEEDS, Setup, Study
 from tpr_attention.studies.user_runs import user_runs, user_section
 from tpr_attention.training.spec import RunSpec
@@ -17,12 +20,14 @@ from tpr_attention.training.spec import RunSpec
 __all__ = ["compose", "infer_setup", "is_planned"]
 
 TITLE = "TPR-Attention for combinatorial generalization: a reproduction"
-NOT_OF_THE_BUILD = ("seconds", "parameters", "trained_together")
+NOT_OF_THE_BUILD = ("seconds", "parameters", "trained_together", "diverged")
+MOST_TASKS = 3
+"""Tasks that the title of a report names."""
 
 
 def infer_setup(store: Store) -> Setup:
     """How a store was filled: the steps of most runs that belong to a study, and the seeds of most kinds of run."""
-    specs = [spec for spec in map(store.spec, store) if spec.seed < min(SEARCH_SEEDS)]
+    specs = [spec for spec in _specs(store) if spec.seed < min(SEARCH_SEEDS)]
     whole, scaled = (
         [spec for spec in specs if is_planned(spec, [study for study in STUDIES.values() if study.is_scaled == kind])]
         for kind in (False, True)
@@ -39,23 +44,72 @@ def infer_setup(store: Store) -> Setup:
     return Setup(seeds=usual or max(map(max, seeds.values())) + 1, steps=steps)
 
 
+def _specs(store: Store) -> Iterable[RunSpec]:
+    for digest in store:
+        try:
+            yield store.spec(digest)
+        except StoreError:  # the report says so
+            continue
+
+
 def compose(store: Store, setup: Setup) -> tuple[Document, Results]:
-    """The report of a store, and the results it is made from."""
-    stored = list(map(store.spec, store))
-    planned = Results(store, (spec for study in STUDIES.values() for spec in study.specs(setup)))
-    chapters = {study: study.chapter(planned, setup) for study in STUDIES.values()}
+    """The report of a store, and the results it is made from.
+
+    It is about the studies of which a run is stored; if there is none, about the runs that are there.
+    """
+    stored, left_out = store.readable()
+    among = (spec for study in STUDIES.values() for spec in study.specs(setup))
+    planned = Results(store, (spec for spec in among if spec.digest in stored))
+    chapters = {study: study.chapter(planned, setup) for study in _present(list(stored.values()))}
     shown = [study for study, chapter in chapters.items() if chapter.sections]
-    others = user_runs(store, (spec for spec in stored if not is_planned(spec, shown)))
+    others = user_runs(store, (spec for spec in stored.values() if not is_planned(spec, shown)))
+    if not shown:
+        return _of_users(store, others, left_out)
     results = Results(store, [*planned.specs.values(), *others.specs]) if others.panels else planned
     summary = [Text(said) for chapter in chapters.values() for said in chapter.summary]
     sections = [
-        Section("Summary", summary),
+        *([Section("Summary", summary)] if summary else []),
         *(section for chapter in chapters.values() for section in chapter.sections),
         *([user_section(results, others)] if others.panels else []),
         *(section for chapter in chapters.values() for section in chapter.appendix),
-        _origin(results, setup, len(stored)),
+        _runs(results),
+        _origin(results, _how(shown, setup), len(stored), left_out),
     ]
-    return Document(TITLE, sections), results
+    default = [study for study in shown if study.by_default]
+    title = TITLE if default else f"TPR-Attention, {'; '.join(study.words for study in shown)}"
+    return Document(title, sections, left_out), results
+
+
+def _present(specs: Sequence[RunSpec]) -> list[Study]:
+    """The studies that some stored run belongs to and to no other; the first if all runs belong to several."""
+    if not specs:
+        return [*STUDIES.values()]
+    of_runs = [[study for study in STUDIES.values() if is_planned(spec, [study])] for spec in specs]
+    alone = {studies[0] for studies in of_runs if len(studies) == 1}
+    several = {study for studies in of_runs for study in studies}
+    return [study for study in STUDIES.values() if study in alone] or [
+        study for study in STUDIES.values() if study in several
+    ][:1]
+
+
+def _of_users(store: Store, plan: Plan, left_out: Sequence[str]) -> tuple[Document, Results]:
+    """The report of runs that belong to no study."""
+    results = Results(store, plan.specs)
+    tasks = list(dict.fromkeys(spec.task.name for spec in plan.specs))
+    more = f" and {len(tasks) - MOST_TASKS} other tasks" if len(tasks) > MOST_TASKS else ""
+    title = f"Runs of {', '.join(tasks[:MOST_TASKS])}{more}"
+    metrics = dict.fromkeys(panel.metric for panel in plan.panels)
+    caption = f"The {' or '.join(metrics)} of each kind of run over training, in each test."
+    how = (
+        "To repeat it: `tpr-attention run` with the keys that `tpr-attention show DIGEST` tells. What is stored is not "
+        "trained again."
+    )
+    sections = [
+        user_section(results, replace(plan, title="Results", caption=caption)),
+        _runs(results),
+        _origin(results, ["", how], len(plan.specs), left_out),
+    ]
+    return Document(title, sections, left_out), results
 
 
 def is_planned(spec: RunSpec, studies: Iterable[Study]) -> bool:
@@ -69,27 +123,43 @@ def _planned(steps: int, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(spec.digest for name in names for spec in STUDIES[name].specs(Setup(1, steps)))
 
 
-def _origin(results: Results, setup: Setup, stored: int) -> Section:
+def _runs(results: Results) -> Section:
+    said = "`tpr-attention show DIGEST` shows one of them, `tpr-attention runs` lists and compares them."
+    return Section("Runs", [Text(said), runs_table(results)])
+
+
+def _how(shown: Sequence[Study], setup: Setup) -> list[str]:
+    """How much was trained, and how to repeat it."""
+    much = (
+        f" Studies have {setup.seeds} seed{'s' if setup.seeds != 1 else ''} and {setup.steps:,} steps, unless they say "
+        "otherwise."
+    )
+    if not any(study.by_default for study in shown):
+        return [much, f"To repeat it: `tpr-attention reproduce --studies {' '.join(study.name for study in shown)}`."]
+    return [
+        much,
+        "To repeat it: `make reproduce` in a clone of the repository, or `tpr-attention reproduce` where the package "
+        "is installed with the extra `bench`; `tpr-attention reproduce --studies readings search` adds the other "
+        "readings and the search for learning rates. What is stored is not trained again.",
+    ]
+
+
+def _origin(results: Results, how: Sequence[str], stored: int, left_out: Sequence[str]) -> Section:
+    """Where runs come from, and which were left out."""
     origins = results.provenance()
     keys = dict.fromkeys(key for origin in origins for key in origin if key not in NOT_OF_THE_BUILD)
     rows = [
         [key.replace("_", " "), ", ".join(sorted({str(origin.get(key, "unknown")) for origin in origins}))]
         for key in keys
     ]
-    said = (
-        f"{len(results.specs)} of {stored} stored runs are in this report. Studies have {setup.seeds} "
-        f"seed{'s' if setup.seeds != 1 else ''} and {setup.steps:,} steps, unless they say otherwise."
-    )
-    how = (
-        "To repeat it: `make reproduce` in a clone of the repository, or `tpr-attention reproduce` where the package "
-        "is installed with the extra `bench`; `tpr-attention reproduce --studies readings search` adds the other "
-        "readings and the search for learning rates. What is stored is not trained again."
-    )
+    much, repeat = how
+    lost = [Text(f"Left out, because they cannot be read: {'; '.join(left_out)}.")] if left_out else []
     return Section(
         "Where this comes from",
         [
-            Text(said),
-            Text(how),
+            Text(f"{len(results.specs)} of {stored} stored runs are in this report.{much}"),
+            *lost,
+            Text(repeat),
             Table("provenance", "Builds and machines of the stored runs.", [Column("what"), Column("which")], rows),
         ],
     )

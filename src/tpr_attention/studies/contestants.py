@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from tpr_attention.report.panels import Look, Series
 from tpr_attention.studies.study import Setup, over_seeds
+from tpr_attention.tasks.composition.splits import TESTS
 from tpr_attention.training.spec import ROUNDING, RunSpec
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "words",
 ]
 
-TESTS = {"ood_reference": "Test 1", "ood_transform": "Test 2", "ood_composition": "Test 3"}
 SPLITS = ("scale_pos", "square_pos", "square_red")
 INTERACTIONS = {"scale_pos": "numerical interaction (scale_pos)", "shape_col": "categorical interaction (shape_col)"}
 
@@ -129,7 +129,7 @@ def floor_series(split: str, interaction: str | None, setup: Setup) -> tuple[Ser
 def cell(split: str, interaction: str | None, condition: str, heads: int | None = None) -> dict[str, str]:
     """What a panel is about, as tables show it."""
     found = {"interaction": interaction or "none", "split": split}
-    return found | ({"heads": str(heads)} if heads else {}) | {"test": TESTS[condition]}
+    return found | ({"heads": str(heads)} if heads else {}) | {"test": condition}
 
 
 def solvable(floors: Mapping[str, float]) -> str:

@@ -7,7 +7,7 @@ from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
 from tpr_attention.report.panels import Band, Panel, Plan
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import nearest, ratio
+from tpr_attention.report.statistics import ratio
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import (
     BASELINES,
@@ -22,8 +22,9 @@ from tpr_attention.studies.contestants import (
     solvable,
     words,
 )
-from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, floor_cells
-from tpr_attention.studies.sizes import final_at, parameters_at, stored_points
+from tpr_attention.studies.kinds import linked
+from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, MEANS, RATIO_COLUMNS, floor_cells
+from tpr_attention.studies.sizes import final_at, parameters_at, series_at, stored_points
 from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
 from tpr_attention.training.spec import RunSpec
 
@@ -89,16 +90,17 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     rows, ahead = [], []
     for panel, place, layers in stored_points(plan, results):
         losses = final_at(results, panel, place)
-        better = nearest({name: losses[name] for name in BASELINES})
-        found = ratio(losses[OURS], losses[better])
-        ahead.append((panel, layers, (found.value if found.low is None else found.low) > 1))
+        ratios = [ratio(losses[OURS], losses[name]) for name in BASELINES]
+        ahead.append((panel, layers, all((one.value if one.low is None else one.low) > 1 for one in ratios)))
         about = [panel.cell["interaction"], panel.cell["test"], int(layers)]
         sizes = parameters_at(results, panel, place, PAPER)
-        rows.append([*about, *losses.values(), better, found, *floor_cells(results, panel), *sizes])
+        kinds = [series_at(panel, series, place).specs[0] for series in panel.series]
+        found = [linked(loss, kind) for loss, kind in zip(losses.values(), kinds, strict=True)]
+        rows.append([*about, *found, *ratios, *floor_cells(results, panel), *sizes])
     if not rows:
         return Chapter()
     columns = [Column("interaction"), Column("test"), Column("layers", "count"), *(Column(n, "mean") for n in PAPER)]
-    columns += [Column("better baseline"), Column("its loss / tpr's [95 %]", "interval"), *FLOOR_COLUMNS]
+    columns += [*RATIO_COLUMNS, *FLOOR_COLUMNS]
     columns += [Column(f"{name}: parameters", "count") for name in PAPER]
     blocks: list[Block] = [
         Text(" ".join(_verdict(ahead))),
@@ -109,7 +111,7 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
             "there are."
         ),
         Curves(plan, results),
-        Table("depth", "Final losses by number of layers, mean over seeds.", columns, rows),
+        Table("depth", f"Final losses by number of layers. {MEANS}", columns, rows),
     ]
     return Chapter((), (Section("Several layers: does the advantage persist?", blocks),))
 

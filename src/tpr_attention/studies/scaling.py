@@ -11,13 +11,14 @@ from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
 from tpr_attention.report.panels import Band, Panel, Plan
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import mean
+from tpr_attention.report.statistics import geometric_mean, mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import BASELINES, CONTESTANTS, LINEAR, OURS, PAPER, TESTS, words
-from tpr_attention.studies.sizes import final_at, parameters_at, start_at, stored_points
+from tpr_attention.studies.kinds import linked
+from tpr_attention.studies.sizes import final_at, parameters_at, series_at, start_at, stored_points
 from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
-from tpr_attention.training.spec import ROUNDING, RunSpec
+from tpr_attention.training.spec import RunSpec
 
 __all__ = ["SCALING"]
 
@@ -84,7 +85,7 @@ def _figure(option: str) -> Callable[[Setup], Plan]:
                 Panel(
                     "random factors",
                     test,
-                    {"what grows": growth.words, "test": test},
+                    {"what grows": growth.words, "test": condition},
                     condition,
                     Band(1, "SE"),
                     series,
@@ -114,7 +115,8 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
             for name in PAPER:
                 ends.setdefault(name, []).append(mean(losses[name]))
             start, parameters = mean(start_at(results, panel, place)), parameters_at(results, panel, place, PAPER)
-            found = [losses.get(name) for name in (*PAPER, LINEAR)]
+            kinds = {series.name: series_at(panel, series, place).specs[0] for series in panel.series}
+            found = [linked(losses[name], kinds[name]) if name in losses else None for name in (*PAPER, LINEAR)]
             rows.append([panel.axis, size, panel.cell["test"], start, *found, *parameters])
         if ends:
             verdicts.append(_verdict(plan, sizes, ends))
@@ -133,7 +135,12 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
             "grows is measured apart, by `benchmarks/scaling.py`."
         ),
         *(Curves(plan, results) for plan in plans),
-        Table("scaling", "Final losses by size, mean over seeds; the copy is where training starts.", columns, rows),
+        Table(
+            "scaling",
+            "Final losses by size, arithmetic mean over seeds; the copy is where training starts.",
+            columns,
+            rows,
+        ),
     ]
     return Chapter((), (Section("Larger and noisier worlds", blocks),))
 
@@ -141,10 +148,12 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
 def _verdict(plan: Plan, sizes: Sequence[float], ends: dict[str, list[float]]) -> str:
     """How losses change from the smallest stored size to the largest, in all tests, and who is lowest."""
     tests, axis = len(TESTS), plan.panels[0].axis
+    cells = sum(len(panel.sizes) for panel in plan.panels)
+    stored = f"{len(ends[OURS])} cells" + (f" that are stored, of {cells}" if len(ends[OURS]) < cells else "")
     lowest = sum(all(ours < ends[name][k] for name in BASELINES) for k, ours in enumerate(ends[OURS]))
-    judged = f"TPR-Attention's is the lowest in {lowest} of {len(ends[OURS])} cells."
+    judged = f"TPR-Attention's is the lowest in {lowest} of {stored}."
     first, last = (
-        {name: number(_geometric_mean(losses[part])) for name, losses in ends.items()}
+        {name: number(geometric_mean(np.array(losses[part]))) for name, losses in ends.items()}
         for part in (slice(tests), slice(-tests, None))
     )
     if min(sizes) == max(sizes):
@@ -155,10 +164,6 @@ def _verdict(plan: Plan, sizes: Sequence[float], ends: dict[str, list[float]]) -
         f"From the smallest {axis} ({min(sizes):g}) to the largest ({max(sizes):g}) the loss (geometric mean of the "
         f"tests) goes: {said}; {judged}"
     )
-
-
-def _geometric_mean(losses: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(np.maximum(losses, ROUNDING)))))
 
 
 SCALING = Study(

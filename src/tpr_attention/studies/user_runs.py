@@ -1,66 +1,123 @@
 """Runs that belong to no study, of any task: one line for each kind of run, one row for each task."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
-from tpr_attention.report.document import Block, Section
+from tpr_attention.imports import is_path
+from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
 from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import standard_error
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.runner.store import Store
-from tpr_attention.training.spec import RunSpec, Training, default_options
+from tpr_attention.studies.contestants import CONTESTANTS, FLOORS, TESTS, words
+from tpr_attention.studies.kinds import (
+    SHORT,
+    cost,
+    kinds_of,
+    linked,
+    run_words,
+    shared_training,
+    source_words,
+    task_words,
+)
+from tpr_attention.training.spec import RunSpec
 
 __all__ = ["user_runs", "user_section"]
 
 MOST_LINES = 8
+MOST_METRICS = 3
+"""Tasks with more metrics have all but the first in a table that is folded."""
 
 
 def user_runs(store: Store, specs: Iterable[RunSpec]) -> Plan:
-    """A figure of runs; those that differ only in their seed are one line."""
-    kinds: dict[RunSpec, list[RunSpec]] = {}
-    for spec in specs:
-        kinds.setdefault(spec.with_seed(0), []).append(spec)
+    """A figure of runs; those that differ only in their seed are one line. Floors are horizontal."""
+    kinds = kinds_of(specs)
+    sources, shared = source_words(kinds), shared_training(kinds)
     rows: dict[tuple[str, str], list[Series]] = {}
-    for kind, alike in sorted(kinds.items(), key=lambda item: _run_words(item[0])):
+    for kind, alike in kinds.items():
         names = store.names(alike[0].digest)
         tests = json.dumps([names["conditions"], names["metrics"][0]])
-        series = Series(_run_words(kind), tuple(sorted(alike, key=lambda spec: spec.seed)))
-        rows.setdefault((_task_words(kind), tests), []).append(series)
+        source = f" ({sources[kind]})" if kind in sources else ""
+        rows.setdefault((task_words(kind), tests), []).append(_series(kind, alike, run_words(kind, shared) + source))
     panels = []
+    titles = Counter(task for task, _ in rows)
     for (task, tests), lines in sorted(rows.items(), key=lambda row: row[0]):
         conditions, loss = json.loads(tests)
+        first = lines[0].specs[0]
+        # a task whose code has changed so much that it has other tests
+        title = f"{task} (source {first.sources.get(first.task.name, 'unknown')[:SHORT]})" if titles[task] > 1 else task
+        contestants, floors = (
+            tuple(line for line in lines if (line.specs[0].model.name in FLOORS) == is_floor)
+            for is_floor in (False, True)
+        )
         for condition in conditions:
-            about = {"task": task, "test": condition}
-            panels.append(Panel(task, condition, about, condition, Band(2, "SE"), tuple(lines), metric=loss))
+            column = condition if is_path(first.task.name) else TESTS.get(condition, condition)
+            about = {"task": title, "test": condition}
+            panel = Panel(title, column, about, condition, Band(2, "SE"), contestants or floors, metric=loss)
+            panels.append(replace(panel, floors=floors) if contestants else panel)
     return Plan("user-runs", "Other runs", "Runs that belong to no study.", tuple(panels))
 
 
+def _series(kind: RunSpec, specs: tuple[RunSpec, ...], name: str) -> Series:
+    """A line; a floor of the package has its look and its words."""
+    if kind.model.name in FLOORS:
+        return Series(name, specs, words(kind.model.name), CONTESTANTS[kind.model.name].look)
+    return Series(name, specs)
+
+
 def user_section(results: Results, plan: Plan) -> Section:
-    """The curves and the final values of runs that belong to no study."""
-    columns = [Column("task"), Column("test"), Column("run"), Column("seeds", "count"), Column("metric")]
-    columns += [Column("mean", "mean"), Column("SE", "number")]
-    losses: list[list[Any]] = []
-    others: list[list[Any]] = []
-    for panel in plan.panels:
-        for series in panel.series:
-            for metric in results.store.names(series.specs[0].digest)["metrics"]:
-                values = results.final(series, panel.condition, metric)
-                row = [panel.row, panel.column, series.name, len(values), metric, values, standard_error(values)]
-                (losses if metric == panel.metric else others).append(row)
-    drawn = _in_brief(plan)
+    """The curves of a plan, and a table of final values: one row for each kind of run."""
+    conditions = list(dict.fromkeys(panel.condition for panel in plan.panels))
+    tables: tuple[list[list[Any]], list[list[Any]]] = [], []  # of the first metric, and of the others
+    most = 1
+    for panels in _by_task(plan):
+        for series in (*panels[0].series, *panels[0].floors):
+            metrics = results.store.names(series.specs[0].digest)["metrics"]
+            most = max(most, len(metrics))
+            for place, metric in enumerate(metrics):
+                tables[place > 0].append(_row(results, panels, series, metric, conditions))
+    columns = [Column("task"), Column("run"), Column("seeds", "count"), Column("metric")]
+    columns += [Column(condition, "mean_and_error") for condition in conditions]
+    columns += [Column("parameters", "count"), Column("seconds", "number")]
+    explained = "arithmetic mean over seeds ± standard error, without seeds that diverged"
     blocks: list[Block] = [
-        Curves(drawn, results),
-        Table("user-runs", "Final losses of these runs.", columns, losses),
+        Text(_counted(plan)),
+        Curves(_in_brief(plan), results),
+        Table("user-runs", f"Values at the end of training: {explained}.", columns, tables[0]),
     ]
-    if others:
-        blocks.append(Table("user-metrics", "Their other metrics.", columns, others, folded=True))
-    return Section("Other runs", blocks)
+    if tables[1]:
+        said = f"Other metrics at the end of training: {explained}."
+        blocks.append(Table("user-metrics", said, columns, tables[1], folded=most > MOST_METRICS))
+    return Section(plan.title, blocks)
+
+
+def _counted(plan: Plan) -> str:
+    """How many runs there are, and what all of them have in common."""
+    runs, kinds, shared = len(plan.specs), len(kinds_of(plan.specs)), shared_training(plan.specs)
+    said = f"{runs} run{'s' if runs != 1 else ''} of {kinds} kind{'s' if kinds != 1 else ''}"
+    common = ", ".join(f"{key}={value}" for key, value in shared.items())
+    return f"{said}, with `{common}`." if common else f"{said}."
+
+
+def _by_task(plan: Plan) -> Iterable[list[Panel]]:
+    """The panels of each row."""
+    rows: dict[str, list[Panel]] = {}
+    for panel in plan.panels:
+        rows.setdefault(panel.row, []).append(panel)
+    return rows.values()
+
+
+def _row(results: Results, panels: list[Panel], series: Series, metric: str, conditions: list[str]) -> list[Any]:
+    own = {panel.condition for panel in panels}
+    values = [
+        linked(results.final(series, condition, metric), series.specs[0]) if condition in own else None
+        for condition in conditions
+    ]
+    return [panels[0].row, series.name, len(series.specs), metric, *values, *cost(results, series.specs)]
 
 
 def _in_brief(plan: Plan) -> Plan:
@@ -70,24 +127,3 @@ def _in_brief(plan: Plan) -> Plan:
     panels = tuple(replace(panel, series=panel.series[:MOST_LINES]) for panel in plan.panels)
     said = f"{plan.caption} Of each task only the first {MOST_LINES} kinds are drawn; the table has all."
     return replace(plan, caption=said, panels=panels)
-
-
-def _run_words(kind: RunSpec) -> str:
-    """The model, and what is not as usual."""
-    usual, training = msgspec.to_builtins(Training()), msgspec.to_builtins(kind.training)
-    changed = {key: value for key, value in training.items() if value != usual[key] and key != "device"}
-    return _words(kind.model.name, {**_unusual("model", kind.model.name, kind.model.options), **changed})
-
-
-def _task_words(kind: RunSpec) -> str:
-    return _words(kind.task.name, _unusual("task", kind.task.name, kind.task.options))
-
-
-def _unusual(section: str, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that are not the defaults of a task or model of this package; all of a user's own."""
-    usual = default_options(section, name)
-    return {key: value for key, value in options.items() if key not in usual or value != usual[key]}
-
-
-def _words(name: str, options: Mapping[str, Any]) -> str:
-    return ", ".join([name, *(f"{key}={value}" for key, value in options.items())])

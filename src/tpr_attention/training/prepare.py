@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from tpr_attention.generators import named_generator
-from tpr_attention.imports import ImportPathError, is_path, load, parameters
+from tpr_attention.imports import ImportPathError, file_hash, is_path, load, loaded_hash, parameters
 from tpr_attention.models.build import build
-from tpr_attention.models.contract import ContractError, check_contract, parameter_count
+from tpr_attention.models.contract import ContractError, check_contract, foreign, parameter_count
 from tpr_attention.tasks import TASKS
 from tpr_attention.tasks.task import Batch, CompactExamples, EvenGroups, NamedAxes, Stackable, Task
 from tpr_attention.training.examples import Compact, Examples
@@ -41,15 +41,18 @@ def make_task(component: Component, seed: int) -> Task:
     path = TASKS.get(component.name, component.name)
     try:
         seeded = {"seed": seed} if "seed" in parameters(path).types else {}
-        task = load(path)(**component.options, **seeded)
+        with foreign():
+            task = load(path)(**component.options, **seeded)
+            is_task = isinstance(task, Task)  # asks for its properties
     except ImportPathError as error:
         raise SpecError(f"task: {error}") from error
     except Exception as error:  # a user's may do anything
         raise _task_error(component, "cannot be made", error) from error
-    if not isinstance(task, Task):
+    if not is_task:
         lacks = [name for name in ("sizes", "conditions", "group_names", "draw", "measure") if not hasattr(task, name)]
         raise SpecError(f"task: expected {component.name!r} to make a task, got one without {', '.join(lacks)}")
-    return task
+    made: Task = task
+    return made
 
 
 def _task_error(component: Component, what: str, error: Exception) -> SpecError:
@@ -111,6 +114,7 @@ def _stack_key(name: str, options: str) -> Hashable:
 
 def _begin(spec: RunSpec, dtype: torch.dtype) -> tuple[Task, nn.Module, Batch]:
     """The task, the untrained model, and a few examples."""
+    _expect_sources(spec)
     task = make_task(spec.task, spec.seed)
     few = _few(spec, task, dtype)
     even = _even_group(task)
@@ -135,14 +139,28 @@ def _begin(spec: RunSpec, dtype: torch.dtype) -> tuple[Task, nn.Module, Batch]:
     return task, model.to(dtype), few
 
 
+def _expect_sources(spec: RunSpec) -> None:
+    """Refuse to train a run with other code or data than it was requested with."""
+    for name, expected in spec.sources.items():
+        try:
+            found = loaded_hash(name) if is_path(name) else file_hash(name)
+        except ImportPathError as error:
+            raise SpecError(str(error)) from error
+        if found != expected:
+            raise SpecError(
+                f"{name}: its file has changed since it was imported or since this run was requested; start again"
+            )
+
+
 def _few(spec: RunSpec, task: Task, dtype: torch.dtype) -> Batch:
     """The examples that a model is tried with."""
     try:
-        few = _draw(task, TRAIN, FEW, named_generator(spec.seed, "contract"), dtype)
-        for condition in task.conditions:
-            _draw(task, condition, 1, named_generator(spec.seed, "contract"), dtype)
-        if _even_group(task) is not None and isinstance(task, EvenGroups):
-            task.draw_evenly(TRAIN, 1, named_generator(spec.seed, "contract"), dtype)
+        with foreign():
+            few = _draw(task, TRAIN, FEW, named_generator(spec.seed, "contract"), dtype)
+            for condition in task.conditions:
+                _draw(task, condition, 1, named_generator(spec.seed, "contract"), dtype)
+            if _even_group(task) is not None and isinstance(task, EvenGroups):
+                task.draw_evenly(TRAIN, 1, named_generator(spec.seed, "contract"), dtype)
     except Exception as error:
         raise _task_error(spec.task, "cannot draw examples", error) from error
     if not all(tensor.isfinite().all() for tensor in few.tensors()):
@@ -166,7 +184,8 @@ def _fit(spec: RunSpec, model: nn.Module, batches: Iterable[Batch]) -> None:
     fit = None if getattr(model, "needs_training", True) else getattr(model, "fit", None)
     try:
         if fit is not None:
-            fit(batches)
+            with foreign():
+                fit(batches)
     except Exception as error:
         raise ContractError(f"model: {spec.model.name!r} cannot be fitted: {type(error).__name__}: {error}") from error
 

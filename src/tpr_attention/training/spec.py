@@ -3,17 +3,18 @@
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from tpr_attention.imports import ImportPathError, is_path, nearest, parameters
+from tpr_attention.imports import file_hash, is_path, nearest, source_hash
 from tpr_attention.models import MODELS
 from tpr_attention.tasks import TASKS
-from tpr_attention.training.values import SpecError, checkable, convert, is_json
+from tpr_attention.training.options import option_types, options_of
+from tpr_attention.training.values import SpecError, convert
 
 __all__ = [
     "ROUNDING",
@@ -22,18 +23,13 @@ __all__ = [
     "SpecError",
     "Training",
     "component_names",
-    "default_options",
     "full_key",
     "known_keys",
-    "option_types",
-    "options_of",
 ]
 
 ROUNDING = 1e-10
 """Losses below this are rounding: they count as this where a logarithm is taken, and no axis goes lower."""
 
-TABLES = {"task": TASKS, "model": MODELS}
-NOT_OPTIONS = {"task": ("seed",), "model": ()}
 Count = Annotated[int, Meta(ge=1)]
 
 
@@ -69,6 +65,9 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
 
     `RunSpec.of` makes one from keys and checks them; the constructor takes what is given.
 
+    Args:
+        sources: The hashes of a user's files that the run is made from: the modules of import paths, and data files.
+
     >>> spec = RunSpec.of({"model": "tpr", "num_heads": 8, "noise": 0.1, "seed": 3})
     >>> spec.model.options
     {'learn_ids': True, 'num_heads': 8, 'start_at_copy': True}
@@ -80,6 +79,7 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
     model: Component
     training: Training = Training()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    sources: dict[str, str] = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunSpec) and self.digest == other.digest
@@ -88,9 +88,11 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         return hash(self.digest)
 
     def to_json(self) -> str:
-        """Every field in one line, always written the same way; the device is left out."""
+        """Every field in one line, always written the same way; without the device, and without sources if none."""
         values = msgspec.to_builtins(self)
         del values["training"]["device"]
+        if not self.sources:
+            del values["sources"]
         return json.dumps(values, sort_keys=True, allow_nan=False)
 
     @classmethod
@@ -109,12 +111,12 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         """
         task, model = component_names(values)
         given = _by_section(values, task, model)
-        return cls(
+        made = (
             Component(task, options_of("task", task, given["task"])),
             Component(model, options_of("model", model, given["model"])),
-            convert("training.", given["training"], Training),
-            _seed(values.get("seed", 0)),
         )
+        training = convert("training.", given["training"], Training)
+        return cls(*made, training, _seed(values.get("seed", 0)), _sources(made))
 
     def changed(self, changes: Mapping[str, object]) -> "RunSpec":
         """The same with other values for some keys; see `of`. Another task or model has its own options.
@@ -129,15 +131,19 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
             for section, old, name in (("task", self.task, task), ("model", self.model, model))
         }
         training = {**msgspec.to_builtins(self.training), **given["training"]}
-        return RunSpec(
+        made = (
             Component(task, options_of("task", task, {**kept["task"], **given["task"]}))
             if given["task"] or task != self.task.name
             else self.task,
             Component(model, options_of("model", model, {**kept["model"], **given["model"]}))
             if given["model"] or model != self.model.name
             else self.model,
+        )
+        return RunSpec(
+            *made,
             convert("training.", training, Training) if given["training"] else self.training,
             _seed(changes["seed"]) if "seed" in changes else self.seed,
+            _sources(made, self.sources),
         )
 
     def with_seed(self, seed: int) -> "RunSpec":
@@ -147,6 +153,10 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
     def with_device(self, device: str) -> "RunSpec":
         """The same on another device."""
         return msgspec.structs.replace(self, training=msgspec.structs.replace(self.training, device=device))
+
+    def without_sources(self) -> "RunSpec":
+        """The same whatever the user's files contain."""
+        return msgspec.structs.replace(self, sources={})
 
     def keys(self) -> dict[str, Any]:
         """All keys with their full names, as `of` takes them."""
@@ -183,6 +193,30 @@ def _seed(value: object) -> int:
     return int(convert("", {"seed": value}, _Seed).seed)
 
 
+def _sources(components: Iterable[Component], known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The hashes of the files that components name, sorted; those that are known are not read again."""
+    known, found = known or {}, dict[str, str | None]()
+    for component in components:
+        for key, text in (("", component.name), *_texts("", component.options)):
+            if is_path(text):
+                found[text] = known.get(text) or source_hash(text)
+            elif key == "path" or key.endswith("_path"):
+                found[text] = known.get(text) or file_hash(text)
+    return {name: found_hash for name, found_hash in sorted(found.items()) if found_hash is not None}
+
+
+def _texts(key: str, value: object) -> Iterator[tuple[str, str]]:
+    """All texts inside a value, each with the last key above it."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, entry in value.items():
+            yield from _texts(name, entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _texts(key, entry)
+
+
 def _by_section(values: Mapping[str, object], task: str, model: str) -> dict[str, dict[str, object]]:
     """The options of the task and of the model, and the keys of training."""
     given: dict[str, dict[str, object]] = {"task": {}, "model": {}, "training": {}}
@@ -191,42 +225,6 @@ def _by_section(values: Mapping[str, object], task: str, model: str) -> dict[str
             section, _, name = full_key(key, task, model).partition(".")
             given[section][name] = value
     return given
-
-
-def option_types(section: str, name: str) -> tuple[dict[str, Any], dict[str, Any], bool]:
-    """The options of a task or model: their types, the defaults of those that have one, and whether it takes others."""
-    table = TABLES[section]
-    if not is_path(name) and name not in table:
-        raise SpecError(f"{section}: expected one of {list(table)} or a path, got {name!r}{nearest(name, table)}")
-    try:
-        types, defaults, is_open = parameters(table.get(name, name))
-    except ImportPathError as error:
-        raise SpecError(f"{section}: {error}") from error
-    kept = {key: kind for key, kind in types.items() if key not in NOT_OPTIONS[section]}
-    return kept, {key: value for key, value in defaults.items() if key in kept}, is_open
-
-
-def options_of(section: str, name: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """All options of a task or model, checked against its constructor, sorted by name."""
-    types, defaults, is_open = option_types(section, name)
-    ours = not is_path(name)
-    known = [key for key in types if key in defaults or not ours]  # what has no default, the task gives or we require
-    nested = _nested(section, given)
-    for key in nested:
-        if key not in known and not is_open:
-            raise SpecError(
-                f"{section}.{key}: {name!r} has no such option; expected one of {known}{nearest(key, known)}"
-            )
-    fields = [(key, checkable(types[key])) for key in nested if key in types]
-    checked = msgspec.to_builtins(convert(f"{section}.", nested, msgspec.defstruct(name, fields, kw_only=True)))
-    filled = {key: value for key, value in defaults.items() if is_json(value)}
-    options: dict[str, Any] = json.loads(json.dumps({**filled, **nested, **checked}, sort_keys=True))
-    return options  # as they are read again from JSON
-
-
-def default_options(section: str, name: str) -> dict[str, Any]:
-    """The options of a task or model of this package that are left out; none of a user's own, which is not imported."""
-    return {} if is_path(name) or name not in TABLES[section] else options_of(section, name, {})
 
 
 def full_key(key: str, task: str, model: str) -> str:
@@ -268,21 +266,3 @@ def known_keys(task: str, model: str) -> tuple[str, ...]:
 def _options(section: str, name: str) -> list[str]:
     types, defaults, _ = option_types(section, name)
     return [key for key in types if key in defaults or is_path(name)]
-
-
-def _nested(section: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Options with dots in their names as mappings: `a.b` is the entry `b` of the option `a`.
-
-    What comes later overrules what came before: a value the option, an entry only itself.
-    """
-    found: dict[str, Any] = {}
-    for key, value in given.items():
-        name, _, entry = key.partition(".")
-        if not entry:
-            found[name] = value
-            continue
-        before = found.get(name)
-        if not isinstance(before, Mapping | None):
-            raise SpecError(f"{section}.{key}: expected keys and values for {name!r}, got {before!r} as well")
-        found[name] = {**(before or {}), entry: value}
-    return found

@@ -3,12 +3,17 @@
 import itertools
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
-from tpr_attention.training.spec import RunSpec, SpecError, component_names, full_key, option_types
+from tpr_attention.training.options import option_types
+from tpr_attention.training.spec import RunSpec, SpecError, component_names, full_key
 
-__all__ = ["sweep"]
+__all__ = ["MOST_RUNS", "expect_count", "sweep"]
 
 SECTIONS = ("task", "model", "training")
+
+MOST_RUNS = 100_000
+"""How many runs a request may have: as many take minutes to list, and months to train."""
 
 
 def sweep(description: Mapping[str, object], changes: Mapping[str, object] | None = None) -> list[RunSpec]:
@@ -30,36 +35,71 @@ def sweep(description: Mapping[str, object], changes: Mapping[str, object] | Non
     runs = description.get("runs", [{}])
     if not isinstance(runs, list) or not all(isinstance(run, Mapping) for run in runs):
         raise SpecError(f"runs: expected a list of keys and values, got {runs!r}")
-    parts = [[_flat(common), _flat(run), _flat(changes or {})] for run in runs]
-    specs = [spec for part in parts for spec in _product(part)]
-    if not specs:
+    if not runs:
         raise SpecError("runs: expected at least one")
-    return list(dict.fromkeys(specs))
+    before, after = _flat(common), _flat(changes or {})
+    choices = [choice for run in runs for choice in _choices([before, _flat(run), after])]
+    expect_count(sum(_count(choice) for choice in choices))
+    rows = (dict(zip(choice, row, strict=True)) for choice in choices for row in itertools.product(*choice.values()))
+    made: dict[str, RunSpec] = {}
+    return list(dict.fromkeys(_spec(row, made) for row in rows))
 
 
-def _product(parts: Sequence[Mapping[str, object]]) -> Iterator[RunSpec]:
-    """First every task and model, which decide what the other keys mean; then every value of these."""
+def _spec(keys: Mapping[str, object], made: dict[str, RunSpec]) -> RunSpec:
+    """The spec of these keys. Those that differ in the seed alone are checked once, which takes most of the time."""
+    others = {key: value for key, value in keys.items() if key != "seed"}
+    name = repr(others)
+    if name not in made:
+        made[name] = RunSpec.of(others)
+    return made[name].changed({"seed": keys["seed"]}) if "seed" in keys else made[name]
+
+
+def expect_count(runs: int) -> None:
+    """Refuse more runs than a request may have."""
+    if runs > MOST_RUNS:
+        raise SpecError(f"runs: expected at most {MOST_RUNS:,} in one request, got {runs:,}")
+
+
+def _count(choice: Mapping[str, Sequence[object]]) -> int:
+    return prod(map(len, choice.values()))
+
+
+def _choices(parts: Sequence[Mapping[str, object]]) -> Iterator[dict[str, list[object]]]:
+    """The values of each key, for every task and model, which decide what the other keys mean."""
     values = {key: value for part in parts for key, value in part.items()}
     chosen: dict[str, list[object]] = {key: _each(key, values[key]) for key in ("task", "model") if key in values}
+    expect_count(_count(chosen))
     for names in itertools.product(*chosen.values()):
         component = dict(zip(chosen, names, strict=True))
         task, model = component_names(component)
         full: dict[str, object] = {}
         for part in parts:
-            full |= {
-                key if key == "seed" else full_key(key, task, model): value
-                for key, value in part.items()
-                if key not in ("task", "model")
-            }
-        several = {
+            full |= _with_full_names(part, task, model)
+        yield {key: [name] for key, name in component.items()} | {
             key: [value] if _is_one(key, value, task, model) else _each(key, value) for key, value in full.items()
         }
-        for row in itertools.product(*several.values()):
-            yield RunSpec.of({**component, **dict(zip(several, row, strict=True))})
+
+
+def _with_full_names(part: Mapping[str, object], task: str, model: str) -> dict[str, object]:
+    """The keys of one part without task and model, by their full names."""
+    given: dict[str, str] = {}
+    for key in part:
+        if key not in ("task", "model"):
+            full = key if key == "seed" else full_key(key, task, model)
+            if full in given:
+                raise SpecError(f"{full}: given twice, as {given[full]!r} and {key!r}")
+            given[full] = key
+    return {full: part[key] for full, key in given.items()}
 
 
 def _flat(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for key, value in values.items() for name, value in _entries(str(key), value)}
+    found: dict[str, object] = {}
+    for key, value in values.items():
+        for name, entry in _entries(str(key), value):
+            if name in found:
+                raise SpecError(f"{name}: given twice")
+            found[name] = entry
+    return found
 
 
 def _entries(key: str, value: object) -> Iterator[tuple[str, object]]:

@@ -9,7 +9,13 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["SpecError", "checkable", "convert", "is_json"]
+__all__ = ["MOST_NESTED", "SURROGATES", "SpecError", "checkable", "convert", "is_json"]
+
+MOST_NESTED = 50
+"""How many levels of lists and mappings a value may have."""
+
+SURROGATES = re.compile("[\ud800-\udfff]")
+"""What a text cannot have that is written as UTF-8; Python has them for bytes of paths that are no UTF-8."""
 
 
 class SpecError(ValueError):
@@ -61,6 +67,8 @@ def _plain(said: str) -> str:
 
 def _whole(value: object) -> object:
     """A whole number as people write it: 1e4 is 10000."""
+    if isinstance(value, list | tuple):
+        return [_whole(entry) for entry in value]
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**63 else value
 
 
@@ -73,14 +81,15 @@ def checkable(kind: Any) -> Any:
     return kind
 
 
-def is_json(value: object) -> bool:
+def is_json(value: object, levels: int = MOST_NESTED) -> bool:
     """Whether a value survives JSON: finite 64-bit numbers, texts, true, false, null, lists and mappings of these."""
     if isinstance(value, Mapping):
-        return all(isinstance(key, str) and is_json(entry) for key, entry in value.items())
+        keys = all(isinstance(key, str) and is_json(key) for key in value)
+        return levels > 0 and keys and all(is_json(entry, levels - 1) for entry in value.values())
     if isinstance(value, list | tuple):
-        return all(map(is_json, value))
+        return levels > 0 and all(is_json(entry, levels - 1) for entry in value)
     if isinstance(value, float):
         return isfinite(value)
     if isinstance(value, int):
         return -(2**63) <= value < 2**63
-    return value is None or isinstance(value, str)
+    return value is None or (isinstance(value, str) and SURROGATES.search(value) is None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from math import ceil, floor, log10
+from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ UNDER = 1e-16
 
 CUT = 10.0
 """Bands end at the latest this many times below the mean: one that reaches zero would fill a logarithmic axis."""
+
+LETTERS = 140
+"""Characters that have a place above all columns together."""
 
 NOT_RUN = "not run yet"
 
@@ -62,7 +66,9 @@ class FigureCurves:
 
     def __init__(self, plan: Plan, results: Results) -> None:
         self.name, self.title, self.caption = plan.name, plan.title, plan.caption
-        self.panels = [PanelCurves(panel, results) for panel in plan.panels]
+        panels = [PanelCurves(panel, results) for panel in plan.panels]
+        begun = {panel.row for panel in panels if panel.lines}  # other rows are left out, unless that are all
+        self.panels = [panel for panel in panels if panel.row in begun] or panels
         self.rows = list(dict.fromkeys(panel.row for panel in self.panels))
         self.columns = list(dict.fromkeys(panel.column for panel in self.panels))
         self.limits = {row: _limits([panel for panel in self.panels if panel.row == row]) for row in self.rows}
@@ -72,7 +78,7 @@ class FigureCurves:
         self.has_bands = any(line.edges for panel in self.panels for line in panel.lines)
         bands = {str(panel.band) for panel in self.panels}
         self.band = bands.pop() if len(bands) == 1 and self.has_bands else ""
-        self.remarks = " ".join(_remarks(plan, self.panels, results))
+        self.remarks = " ".join(_remarks(plan, panels, results))
 
     @property
     def notes(self) -> str:
@@ -85,7 +91,8 @@ class FigureCurves:
 
     def column_title(self, panel: PanelCurves) -> list[str]:
         """The title of a panel's column in lines: where bands differ, also its band."""
-        return [panel.column] if self.band or not self.has_bands else [panel.column, f"band: {panel.band}"]
+        title = wrap(panel.column, LETTERS // len(self.columns), break_on_hyphens=False) or [""]
+        return title if self.band or not self.has_bands else [*title, f"band: {panel.band}"]
 
 
 def _line(panel: Panel, series: Series, results: Results) -> Line | None:
@@ -153,6 +160,9 @@ def _remarks(plan: Plan, panels: Sequence[PanelCurves], results: Results) -> Ite
     contestants = [series for panel in plan.panels for series in panel.series]
     if diverged := {spec for series in contestants for spec in results.diverged(series)}:
         yield f"Left out: {len(diverged)} run{'s' if len(diverged) > 1 else ''} that diverged."
+    rows = dict.fromkeys(panel.row for panel in panels if not any(one.lines for one in panels if one.row == panel.row))
+    if rows:
+        yield f"Rows not run yet: {', '.join(rows)}."
     if gaps := dict.fromkeys(series.label for series in contestants if not results.stored(series)):
         yield f"Not run everywhere yet: {', '.join(gaps)}."
     if plan.note and any(panel.mark for panel in panels):

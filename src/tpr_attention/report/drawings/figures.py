@@ -39,7 +39,14 @@ def draw(curves: FigureCurves) -> Figure:
         legend = _legend(figure, curves, width - SIDES)
         legend_bottom = EDGE + LINE * len(notes) + EDGE * bool(notes)
         legend_top = legend_bottom + legend.get_window_extent().height / figure.dpi
-        height = legend_top + EDGE + AXIS + rows * ROW + LINE * len(curves.column_title(curves.panels[0])) + TOP
+        height = (
+            legend_top
+            + EDGE
+            + AXIS
+            + rows * ROW
+            + LINE * max(len(curves.column_title(panel)) for panel in curves.panels)
+            + TOP
+        )
         figure.set_size_inches(width, height)
         grid = figure.add_gridspec(rows, columns)
         for panel in curves.panels:

@@ -20,7 +20,7 @@ from tpr_attention.runner.events import Event, Progress, Waiting
 from tpr_attention.runner.executors import Executor, ExecutorSettings
 from tpr_attention.runner.executors.pending import RETRY_SECONDS, Pending
 from tpr_attention.runner.store import Store
-from tpr_attention.runner.work import Work, train_group
+from tpr_attention.runner.work import Work, record_failure, train_group
 from tpr_attention.training.train import group_key
 
 __all__ = ["in_this_process", "local_executor"]
@@ -168,11 +168,19 @@ def _serve(connection: Connection, path: Path, every: CheckpointInterval) -> Non
     while not request.received:
         try:
             work: Work = connection.recv()
+        except EOFError:
+            return
+        try:
             first = None
             for event in train_group(work, store, every, lambda: request.received):
                 if isinstance(event, Progress):
                     first = event.step if first is None else first
                     request.has_steps_to_save = event.step > first and not event.finished
                 connection.send(event)
-        except (EOFError, BrokenPipeError):
+        except BrokenPipeError:
             return
+        except (KeyboardInterrupt, GeneratorExit) as error:  # of a user's code: Ctrl-C does not reach this process
+            with suppress(BrokenPipeError):
+                connection.send(record_failure(work, f"a model or a task has raised {error!r}", store))
+        finally:
+            request.has_steps_to_save = False  # also after a failure, or an idle process would not end when asked to

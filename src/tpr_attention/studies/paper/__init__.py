@@ -8,6 +8,8 @@ from tpr_attention.report.panels import Panel
 from tpr_attention.report.results import Results
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column, Table
+from tpr_attention.studies.contestants import OURS, TESTS
+from tpr_attention.studies.kinds import linked
 from tpr_attention.studies.paper.cells import (
     FLOOR_COLUMNS,
     actions_table,
@@ -17,7 +19,7 @@ from tpr_attention.studies.paper.cells import (
     roles_table,
     sizes_table,
 )
-from tpr_attention.studies.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict, judge
+from tpr_attention.studies.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Verdict, judge, series_of
 from tpr_attention.studies.paper.decisions import decisions_table
 from tpr_attention.studies.paper.figures import FIGURES, MAIN, figure
 from tpr_attention.studies.paper.heads import heads_of_one, two_heads
@@ -39,7 +41,7 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     again = {name: _judged_again(results, setup, name) for name in READINGS if _is_run(results, setup, name)}
     heads = heads_of_one(results, setup)
     return Chapter(
-        tuple(summary(verdicts, results, complete, setup, _changes(again))),
+        tuple(summary(verdicts, results, panels, setup, _changes(again))),
         (
             Section("The paper's claims", _claims(verdicts, results)),
             Section("Figures", _figures(results, setup)),
@@ -65,25 +67,31 @@ def _claims(verdicts: Mapping[Claim, Verdict], results: Results) -> list[Block]:
     ]
     evidence = [
         [
-            *(claim.name, one.panel.name, one.against, one.ours, one.theirs, one.ratio, one.difference),
+            *(claim.name, one.panel.name, one.against, linked(one.ours, series_of(one.panel, OURS).specs[0])),
+            *(linked(one.theirs, one.run) if one.run else one.theirs, one.ratio, one.difference),
             *floor_cells(results, one.panel),
             one.favourable,
         ]
         for claim in order
         for one in verdicts[claim].evidence
     ]
+    tests = ", ".join(f"`{condition}` ({said})" for condition, said in TESTS.items())
     explained = (
-        "A cell is one task and one test. A claim holds if every cell speaks for it, in part if at least half do. "
-        "Ratios are geometric means over seeds of the other's loss divided by TPR-Attention's, each seed compared with "
-        "itself (of `particularly when factors interact`: of the advantage with the interaction divided by that "
-        "without); brackets are 95 % bootstrap intervals over seeds, which with five seeds are rather too narrow. "
-        f"Losses below {ROUNDING:g} count as that."
+        f"A cell is one task and one test: {tests}. A claim holds if every cell speaks for it, in part if at least "
+        "half do. Losses and ratios of the evidence are geometric means over seeds; a ratio is the other's loss "
+        "divided by TPR-Attention's, each seed compared with itself (of `particularly when factors interact`: the "
+        "advantage with the interaction divided by that without); brackets are 95 % bootstrap intervals over seeds, "
+        f"which with five seeds are rather too narrow. Losses below {ROUNDING:g} count as that."
     )
     columns = [Column("claim"), Column("verdict", "badge"), Column("cells"), Column("what the paper says")]
     columns += [Column("where"), Column("a cell speaks for it if")]
-    compared = [Column("claim"), Column("cell"), Column("against"), Column("ours", "number")]
-    compared += [Column("theirs", "number"), Column("ratio [95 %]", "interval")]
-    compared += [Column("difference [95 %]", "interval"), *FLOOR_COLUMNS, Column("in favour", "yes_no")]
+    compared = [Column("claim"), Column("cell"), Column("against"), Column("ours, geometric mean", "number")]
+    compared += [Column("theirs, geometric mean", "number"), Column("ratio [95 %]", "interval")]
+    compared += [
+        Column("arithmetic mean of differences [95 %]", "interval"),
+        *FLOOR_COLUMNS,
+        Column("in favour", "yes_no"),
+    ]
     return [
         Table("claims", "Each claim and its verdict, failures first.", columns, rows, latex=True),
         Text(explained),
@@ -91,9 +99,11 @@ def _claims(verdicts: Mapping[Claim, Verdict], results: Results) -> list[Block]:
     ]
 
 
-def _count(verdict: Verdict) -> str | None:
-    """How many cells speak for a claim; None if it was not judged."""
-    return f"{verdict.favourable} of {verdict.cells}" if verdict.badge != UNKNOWN else None
+def _count(verdict: Verdict) -> str:
+    """How many cells speak for a claim; if it was not judged, how many are stored."""
+    if verdict.badge == UNKNOWN:
+        return f"{verdict.stored} of {verdict.cells} stored"
+    return f"{verdict.favourable} of {verdict.cells}"
 
 
 def _figures(results: Results, setup: Setup) -> list[Block]:

@@ -5,31 +5,41 @@ from typing import Any
 
 from tpr_attention.report.panels import Panel, Series
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import mean, nearest, ratio, standard_error
-from tpr_attention.report.tables import Column, Table
+from tpr_attention.report.statistics import mean, ratio, standard_error
+from tpr_attention.report.tables import Column, Linked, Table
 from tpr_attention.studies.contestants import BASELINES, FLOORS, KNOWABLE, LINEAR, OURS, PAPER, words
-from tpr_attention.studies.paper.claims import final
+from tpr_attention.studies.kinds import linked
+from tpr_attention.studies.paper.claims import final, series_of
 from tpr_attention.training.spec import ROUNDING, RunSpec
 
 __all__ = [
     "FLOOR_COLUMNS",
+    "MEANS",
+    "RATIO_COLUMNS",
     "actions_table",
     "cells_table",
     "distinct_cells",
     "floor_cells",
     "heights",
+    "linked_final",
     "roles_table",
     "sizes_table",
 ]
 
 CELL = [Column("interaction"), Column("split"), Column("heads"), Column("test")]
 FLOOR_COLUMNS = [*(Column(words(name), "number") for name in FLOORS), Column("solvable", "yes_no")]
+RATIO_COLUMNS = [Column(f"{name} / {OURS} [95 %]", "interval") for name in BASELINES]
+MEANS = (
+    "Losses are arithmetic means over seeds, without seeds that diverged; ratios are geometric means over seeds, each "
+    f"seed compared with itself, and above 1 where `{OURS}` is lower."
+)
+"""Which means a table has."""
 
 
 def distinct_cells(panels: Iterable[Panel]) -> list[Panel]:
     """One panel for each cell, in order: figures share some."""
     found = {tuple(panel.cell.values()): panel for panel in panels}
-    return [found[key] for key in sorted(found)]
+    return [found[key] for key in sorted(found, key=lambda key: key[:-1])]  # tests stay in the paper's order
 
 
 def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
@@ -37,20 +47,25 @@ def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
     columns = [*CELL]
     for name in PAPER:
         columns += [Column(f"{name}: mean", "mean"), Column(f"{name}: SE", "number")]
-    columns += [Column("better baseline"), Column("its loss / tpr's [95 %]", "interval"), *FLOOR_COLUMNS]
+    columns += [*RATIO_COLUMNS, *FLOOR_COLUMNS]
     columns.append(Column(f"tpr / {words(LINEAR)}", "number"))
     rows = []
     for panel in distinct_cells(panels):
         losses = {name: final(results, panel, name) for name in PAPER}
-        better = nearest({name: losses[name] for name in BASELINES})
         row: list[Any] = [*panel.cell.values()]
-        for found in losses.values():
-            row += [found, standard_error(found)]
-        row += [better, ratio(losses[OURS], losses[better]), *floor_cells(results, panel)]
+        for name, found in losses.items():
+            row += [linked_final(results, panel, name), standard_error(found)]
+        row += [*(ratio(losses[OURS], losses[name]) for name in BASELINES), *floor_cells(results, panel)]
         linear = heights(results, panel).get(LINEAR, 0.0)
         rows.append([*row, mean(losses[OURS]) / linear if linear > ROUNDING else None])
-    caption = "Final losses: mean over seeds and standard error (SE), without seeds that diverged. Ratios: geometric."
-    return Table("cells", caption, columns, rows, latex=True)
+    return Table(
+        "cells", f"Final losses, and the standard errors (SE) of their means. {MEANS}", columns, rows, latex=True
+    )
+
+
+def linked_final(results: Results, panel: Panel, name: str) -> Linked:
+    """The final losses of a contestant of a panel, with a link to its runs."""
+    return linked(final(results, panel, name), series_of(panel, name).specs[0])
 
 
 def heights(results: Results, panel: Panel) -> dict[str, float]:
@@ -71,12 +86,12 @@ def roles_table(results: Results, panels: Sequence[Panel]) -> Table:
     def by_role(series: Series, condition: str) -> Mapping[str, float]:
         return {name: value for name, value in results.by_metric(series, condition).items() if name != "loss"}
 
-    return _breakdown("roles", "Final loss by role, mean over seeds.", by_role, panels)
+    return _breakdown("roles", "Final loss by role, arithmetic mean over seeds.", by_role, panels)
 
 
 def actions_table(results: Results, panels: Sequence[Panel]) -> Table:
     """The loss of each action."""
-    caption = "Final loss by action, mean over seeds; - where a test has no pair with that action."
+    caption = "Final loss by action, arithmetic mean over seeds; - where a test has no pair with that action."
     return _breakdown(
         "actions", caption, lambda series, condition: results.by_group(series, condition, "action"), panels
     )
@@ -86,12 +101,16 @@ def _breakdown(
     name: str, caption: str, losses: Callable[[Series, str], Mapping[str, float]], panels: Sequence[Panel]
 ) -> Table:
     found = [
-        (panel, series.name, losses(series, panel.condition))
+        (panel, series, losses(series, panel.condition))
         for panel in distinct_cells(panels)
         for series in (*panel.series, *panel.floors)
     ]
     parts = list(dict.fromkeys(part for *_, of_parts in found for part in of_parts))
-    rows = [[*panel.cell.values(), model, *map(of.get, parts)] for panel, model, of in found if of]
+    rows = [
+        [*panel.cell.values(), linked(series.name, series.specs[0]), *map(of.get, parts)]
+        for panel, series, of in found
+        if of
+    ]
     columns = [*CELL, Column("model"), *(Column(part, "number") for part in parts)]
     return Table(name, caption, columns, rows, folded=True)
 

@@ -14,7 +14,7 @@ DECISIONS = (
         "all actions equally likely, then all pairs of the condition; equal factors allowed",
         "0011",
     ),
-    ("answers of tests 1 and 2", "wherever they fall", "0011"),
+    ("answers of `ood_reference` and `ood_transform`", "wherever they fall", "0011"),
     ("initialisation", "every model starts at the exact copy of the reference", "0012"),
     (
         "tokens of classical attention",

@@ -28,8 +28,8 @@ def figure(name: str, setup: Setup, reading: str = DEFAULT) -> Plan:
     """One of `FIGURES`, under a reading of the paper.
 
     >>> main = figure("main-noninteracting", Setup())
-    >>> [panel.column for panel in main.panels], len(main.specs)
-    (['Test 1', 'Test 2', 'Test 3'], 25)
+    >>> [panel.column for panel in main.panels][0], len(main.specs)
+    ('Test 1: held-out reference', 25)
     """
     return FIGURES[name](setup, reading)
 

@@ -77,7 +77,9 @@ READINGS: dict[str, Reading] = {
         {"task.interaction_action": True},
         interactions=INTERACTING,
     ),
-    "target": Reading("in tests 1 and 2 the answer is held out, too", "0011", {"task.target_of_tests": True}),
+    "target": Reading(
+        "in `ood_reference` and `ood_transform` the answer is held out, too", "0011", {"task.target_of_tests": True}
+    ),
     "change": Reading("the acted factor must differ between the two objects", "0011", {"task.require_change": True}),
     "random-start": Reading(
         "a random start instead of the exact copy", "0012", training={"model.start_at_copy": False}

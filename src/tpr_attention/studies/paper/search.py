@@ -10,6 +10,7 @@ from tpr_attention.report.panels import Series
 from tpr_attention.report.results import Results
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import CONTESTANTS, contestant
+from tpr_attention.studies.kinds import linked
 from tpr_attention.studies.study import SEARCH_SEEDS, Setup
 from tpr_attention.training.spec import ROUNDING, RunSpec
 
@@ -63,7 +64,7 @@ def search_blocks(results: Results, setup: Setup) -> list[Block]:
     for (name, interaction, heads), rates in search(setup.steps).items():
         if results.complete([Series("", specs) for specs in rates.values()]):
             best = best_rate(rates, loss)
-            scores = [10 ** score(list(map(loss, rates[rate]))) for rate in GRID]
+            scores = [linked(10 ** score(list(map(loss, rates[rate]))), rates[rate][0]) for rate in GRID]
             used = CONTESTANTS[name].rates[interaction, heads]
             rows.append([name, interaction or "none", heads, *scores, best, best == used])
     if not rows:

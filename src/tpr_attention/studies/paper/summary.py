@@ -32,17 +32,20 @@ def summary(
     """Five sentences, fewer if not all has been run.
 
     Args:
+        panels: All cells of the paper.
         readings: Other readings of the paper whose runs are all stored, and whether they change a verdict.
     """
-    if not panels:
+    complete = [panel for panel in panels if results.complete(panel.series)]
+    if not complete:
         yield "No part of the paper's figures is complete yet: `tpr-attention reproduce` trains what is missing."
         return
     yield _of_claims(verdicts)
     for interacts, said in ((False, "Without interaction"), (True, "With interacting factors")):
-        chosen = [panel for panel in panels if _interacts(panel) == interacts]
+        chosen = [panel for panel in complete if _interacts(panel) == interacts]
         if chosen:
-            yield _comparison(said, chosen, results)
-    yield from _limits([panel for panel in panels if _interacts(panel)], results)
+            cells = sum(_interacts(panel) == interacts for panel in panels)
+            yield _comparison(said, chosen, cells, results)
+    yield from _limits([panel for panel in complete if _interacts(panel)], results)
     seeds = f"{setup.seeds} seed{'s' if setup.seeds != 1 else ''}"
     yield (
         f"All of this is under our reading of what the paper leaves open, with {seeds} and {setup.steps:,} steps of "
@@ -82,8 +85,8 @@ def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
     return f"Of {len(verdicts)} claims of the paper, {judged} could be judged; {'; '.join(parts)}."
 
 
-def _comparison(said: str, panels: Sequence[Panel], results: Results) -> str:
-    """Where ours is lower than both, where it is not, and by how much."""
+def _comparison(said: str, panels: Sequence[Panel], cells: int, results: Results) -> str:
+    """Where ours is lower than both, where it is not, and by how much, in the cells that are stored."""
     ratios = {name: [_ratio(results, panel, name) for panel in panels] for name in BASELINES}
     pairs = list(zip(*ratios.values(), strict=True))
     lower = sum(all((one.value if one.low is None else one.low) > 1 for one in pair) for pair in pairs)
@@ -97,8 +100,9 @@ def _comparison(said: str, panels: Sequence[Panel], results: Results) -> str:
         )
     solved = sum(_also_solved(results, panel) for panel in panels)
     also = f" (in {solved} a baseline's loss is below {SOLVED:g}, too, for all seeds)" if solved else ""
+    stored = f"{len(panels)} cells" + (f" that are stored, of {cells}" if len(panels) < cells else "")
     return (
-        f"{said}, TPR-Attention's loss is lower than that of both baselines in {lower} of {len(panels)} cells{also}, "
+        f"{said}, TPR-Attention's loss is lower than that of both baselines in {lower} of {stored}{also}, "
         f"higher than that of some baseline in {higher}, and undecided in {len(panels) - lower - higher}; as geometric "
         f"means over cells and seeds, {' and '.join(against)}."
     )

@@ -25,6 +25,8 @@ __all__ = ["REFERENCE", "TRANSFORM", "Term", "floors", "known_rows", "mean"]
 RANK = 1e-12  # a direction with less of the largest second moment is one that inputs do not have
 ROUNDING = 1e-12  # a loss with less of the largest square in the tables is zero
 REFERENCE, TRANSFORM = 1, 2
+MOST_NUMBERS = 2_000  # of two objects: a map of more, for each action, takes minutes and gigabytes
+MOST_MEANS = 200_000  # of products of two fillers: about a thousand take a second
 
 
 class Term(NamedTuple):
@@ -57,6 +59,7 @@ def floors(
     >>> f"{found['train']['linear']:.2e}", found["ood_composition"]
     ('1.05e-03', {'linear': 0.0, 'knowable': 0.0})
     """
+    _expect_short(encoding, len(pairing.grid.actions))
     problem = _Problem(encoding, pairing, noise, _weights(encoding, scored))
     names = {condition: name for name, condition in pairing.conditions.items()}
     losses = {condition: np.zeros(2) for condition in names}
@@ -85,6 +88,18 @@ def known_rows(encoding: Encoding, held_out: HeldOut) -> Bool[Tensor, "k"]:
         seen = ~held_out.matrix(table.columns, rest).all(1)
         known.append(seen if table.guess is not None else torch.ones_like(seen))
     return torch.cat(known)
+
+
+def _expect_short(encoding: Encoding, actions: int) -> None:
+    """Refuse what would take hours, before it begins."""
+    numbers = 2 * len(encoding.tables) * encoding.filler_dim
+    terms = 2 * len(encoding.tables) + 1
+    means = actions * terms * (terms + 1) // 2
+    if numbers > MOST_NUMBERS or means > MOST_MEANS:
+        raise ValueError(
+            f"expected a world whose pairs have at most {MOST_NUMBERS:,} numbers and {MOST_MEANS:,} means of products, "
+            f"got {numbers:,} and {means:,}"
+        )
 
 
 class _Problem(NamedTuple):

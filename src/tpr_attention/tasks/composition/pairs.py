@@ -41,7 +41,7 @@ CONDITIONS: dict[str, Condition] = {
     "ood_transform": Condition(reference=False, transform=True, target=None),
     "ood_composition": Condition(reference=False, transform=False, target=True),
 }
-"""Training, a test on fresh pairs of the same kind, and the paper's tests 1 to 3 (decision 0011)."""
+"""Training, a test on fresh pairs of the same kind, and the paper's three tests, `splits.TESTS` (decision 0011)."""
 
 
 @dataclass(frozen=True, eq=False)

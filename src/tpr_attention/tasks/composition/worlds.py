@@ -16,6 +16,7 @@ from tpr_attention.tasks.composition.task import Composition, scored_roles
 __all__ = ["random_composition"]
 
 CLASSES = 4
+MOST = {"factors": 128, "filler_dim": 1024}  # to make and to draw from a larger one takes minutes
 
 
 def random_composition(
@@ -44,6 +45,8 @@ def random_composition(
     for name, size in {"factors": factors, "filler_dim": filler_dim}.items():
         if not isinstance(size, int) or size < 2:
             raise ValueError(f"{name}: expected a whole number of at least 2, got {size!r}")
+        if size > MOST[name]:
+            raise ValueError(f"{name}: expected at most {MOST[name]:,}, got {size:,}")
     names = [f"factor_{k + 1}" for k in range(factors)]
     grid = Grid(tuple(Column(name, tuple(range(CLASSES))) for name in names), {name: (name,) for name in names})
     generator = named_generator(seed, "fillers")
