@@ -30,6 +30,10 @@ CASES = {
         is_held_out,
     ),
     "unbalanced": Case("composition", {"balance_actions": False, "noise": 0.001, "position_range": [0.0, 2.0]}),
+    "conditional": Case(
+        "composition", {"split": "scale_pos", "interaction": "conditional_shape_scale_position"}, is_held_out
+    ),
+    "mixture": Case("composition", {"interaction": "mixture_shape_orientation"}, is_held_out),
     "own": Case("composition", {"split": {"shape": "heart", "colour": "blue"}, "interaction": LAW}, is_held_out),
     "random": Case("random-composition", {"factors": 4, "filler_dim": 6}, is_held_out),
     "random-noise": Case("random-composition", {"noise": 0.1}),

@@ -12,8 +12,8 @@ LISTING = """
 import sys
 from tpr_attention.imports import parameters
 from tpr_attention.tasks import TASKS
-from tpr_attention.tasks.composition import INTERACTIONS, SPLITS
-assert all(parameters(path).types for path in TASKS.values()) and SPLITS and INTERACTIONS
+from tpr_attention.tasks.composition import ALL_INTERACTIONS, SPLITS
+assert all(parameters(path).types for path in TASKS.values()) and SPLITS and ALL_INTERACTIONS
 sys.exit(", ".join({"torch", "numpy", "polars"} & set(sys.modules)) or 0)
 """
 

@@ -13,7 +13,7 @@ TOUCHED = {
 }
 
 
-@pytest.mark.parametrize("model", ["tpr", "tpr-second", "tpr-stack"])
+@pytest.mark.parametrize("model", ["tpr", "tpr-second", "tpr-stack", "tpr-laws"])
 @pytest.mark.parametrize("interaction", TOUCHED)
 def test_untouched_roles_have_no_error_at_all(model, interaction, as_users_run_it):
     values = {"model": model, "interaction": interaction, "steps": 60, "train_examples": 1000, "test_examples": 200}

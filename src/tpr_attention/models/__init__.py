@@ -18,6 +18,7 @@ MODELS: dict[str, str] = {
     "resnet-matched": f"{_COMPOSITION}.matched:resnet_matched",
     "tpr-second": f"{_COMPOSITION}.tpr_stack:tpr_second",
     "tpr-stack": f"{_COMPOSITION}.tpr_stack:tpr_stack",
+    "tpr-laws": f"{_COMPOSITION}.tpr_laws:TPRLaws",
     "tpr-deep": f"{_COMPOSITION}.deep:tpr_deep",
     "classical-deep": f"{_COMPOSITION}.deep:classical_deep",
     "resnet-deep": f"{_COMPOSITION}.deep:resnet_deep",

@@ -15,6 +15,7 @@ __all__ = [
     "Examples",
     "Folds",
     "Measure",
+    "Penalised",
     "Sizes",
     "StartsAtCopy",
     "check_contract",
@@ -71,6 +72,18 @@ class Folds(Protocol):
 
     def by_group(self, *inputs: Tensor) -> Tensor:
         """Answer examples `[*n, group, example, ...]`; parameters may have the same leading axes n."""
+
+
+@runtime_checkable
+class Penalised(Protocol):
+    """A model that is trained on more than the loss of its answers.
+
+    One that folds also has `by_group_with_penalty`, which takes what `by_group` takes, and gives a penalty for each of
+    the leading axes n.
+    """
+
+    def with_penalty(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """The answers, and a number that is added to their mean loss in training."""
 
 
 @runtime_checkable

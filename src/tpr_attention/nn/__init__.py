@@ -9,7 +9,9 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "action_blocks": ["ActionTPRBlock", "ActionTPRStack"],
         "action_heads": ["ActionHeads"],
         "attention": ["Inspection", "State", "TPRAttention"],
+        "clean_up": ["CleanUp"],
         "higher_order": ["HigherOrderActionTPRAttention"],
         "queries": ["FixedRoleQueries", "LinearQueries", "Queries"],
+        "role_laws": ["RoleLaws"],
     },
 )

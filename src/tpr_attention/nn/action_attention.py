@@ -1,10 +1,14 @@
 """TPR-Attention whose queries are read from an action (App. D)."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.functional.readout import READOUTS, WITHOUT_COUNT, expect_readout
+from tpr_attention.functional.signature import choose
 from tpr_attention.nn.action_heads import ActionHeads
 from tpr_attention.nn.initialisation import orthonormal_
 
@@ -28,6 +32,8 @@ class ActionTPRAttention(ActionHeads):
         normalise: What is done to the filler that a head reads. "unit" scales it to length one, for fillers that live
             on a sphere: a query that is the sum of two roles then reads the direction between their fillers. "rms"
             scales its entries to mean square one. A layer with either is not linear. None, the default, is the paper's.
+        filler_start: How filler maps start: "orthonormal", random ones, or "identity", with which a head passes on what
+            it reads until it learns otherwise.
 
     >>> layer = ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4)
     >>> layer(torch.randn(8, 2, 6, 3), torch.eye(5)[torch.zeros(8, dtype=torch.long)]).abs().max()
@@ -43,18 +49,33 @@ class ActionTPRAttention(ActionHeads):
         *,
         num_objects: int = 2,
         normalise: str | None = None,
+        filler_start: Literal["orthonormal", "identity"] = "orthonormal",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         expect_readout(normalise, WITHOUT_COUNT)
-        self.normalise = normalise
+        choose("filler_start", filler_start, FILLER_STARTS)
+        self.normalise, self.filler_start = normalise, filler_start
         super().__init__((num_actions, num_roles, filler_dim), num_heads, num_objects, (), device, dtype)
 
     def reset_filler_map(self, generator: torch.Generator | None) -> None:
-        orthonormal_(self.filler_map, generator)
+        FILLER_STARTS[self.filler_start](self.filler_map, generator)
 
     def combine(self, fillers: Float[Tensor, "*batch h f"]) -> Float[Tensor, "*batch h f"]:
         return fillers if self.normalise is None else READOUTS[self.normalise](fillers)
 
     def extra_repr(self) -> str:
-        return super().extra_repr() + ("" if self.normalise is None else f", normalise={self.normalise!r}")
+        told = {"normalise": self.normalise, "filler_start": self.filler_start}
+        changed = {name: value for name, value in told.items() if value not in (None, "orthonormal")}
+        return super().extra_repr() + "".join(f", {name}={value!r}" for name, value in changed.items())
+
+
+@torch.no_grad()
+def _identity_(filler_map: Tensor, generator: torch.Generator | None) -> Tensor:
+    return filler_map.copy_(torch.eye(filler_map.shape[-1], device=filler_map.device).expand_as(filler_map))
+
+
+FILLER_STARTS: dict[str, Callable[[Tensor, torch.Generator | None], Tensor]] = {
+    "orthonormal": orthonormal_,
+    "identity": _identity_,
+}

@@ -1,39 +1,58 @@
 """How the models of many runs are called together: stacked, one by one, or folded over groups of examples."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int, UInt8
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from tpr_attention.models.contract import Folds
 from tpr_attention.tasks.task import Batch
 
 __all__ = ["Call", "Weights", "folded", "one_by_one", "sorted_by_group", "stacked"]
 
 Weights = dict[str, Tensor]
-Call = Callable[[Weights, tuple[Tensor, ...]], Tensor]
-"""Weights and inputs with a leading axis for the runs, to outputs with the same."""
+Call = Callable[[Weights, tuple[Tensor, ...]], Any]
+"""Weights and inputs with a leading axis for the runs, to outputs with the same; with penalties if asked for."""
 
 
-def stacked(model: nn.Module) -> Call:
+class _Method(nn.Module):
+    """A method of a model as a module, which can be called with other weights."""
+
+    def __init__(self, model: nn.Module, name: str) -> None:
+        super().__init__()
+        self.model, self.name = model, name
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return getattr(self.model, self.name)(*inputs)
+
+
+def _caller(model: nn.Module, name: str) -> Call:
+    method = _Method(model, name)
+
+    def call(weights: Weights, inputs: tuple[Tensor, ...]) -> Any:
+        return functional_call(method, {f"model.{name}": tensor for name, tensor in weights.items()}, inputs)
+
+    return call
+
+
+def stacked(model: nn.Module, method: str = "forward") -> Call:
     """Call all runs at once. What draws at random is refused: its draws would depend on the other runs."""
-
-    def one(weights: Weights, *inputs: Tensor) -> Tensor:
-        output: Tensor = functional_call(model, weights, inputs)
-        return output
-
-    together = vmap(one)
+    call = _caller(model, method)
+    together = vmap(lambda weights, *inputs: call(weights, inputs))
     return lambda weights, inputs: together(weights, *inputs)
 
 
-def one_by_one(model: nn.Module, random_states: UInt8[Tensor, "n state"], device: torch.device) -> Call:
+def one_by_one(
+    model: nn.Module, random_states: UInt8[Tensor, "n state"], device: torch.device, method: str = "forward"
+) -> Call:
     """Call one run after the other. In training each draws from a seed of its own generator, on whatever device."""
+    one = _caller(model, method)
     generator = torch.Generator()
     others = [] if device.type == "cpu" else [device]  # whose global states must be kept as well
 
-    def call(weights: Weights, inputs: tuple[Tensor, ...]) -> Tensor:
+    def call(weights: Weights, inputs: tuple[Tensor, ...]) -> Any:
         outputs = []
         with torch.random.fork_rng(others, enabled=model.training, device_type=device.type):
             for run, own in enumerate(zip(*inputs, strict=True)):
@@ -42,33 +61,26 @@ def one_by_one(model: nn.Module, random_states: UInt8[Tensor, "n state"], device
                     seed = torch.randint(2**62, (), generator=generator, device="cpu")
                     random_states[run] = generator.get_state()
                     torch.manual_seed(int(seed))
-                outputs.append(functional_call(model, {name: tensor[run] for name, tensor in weights.items()}, own))
+                outputs.append(one({name: tensor[run] for name, tensor in weights.items()}, own))
+        if isinstance(outputs[0], tuple):
+            return tuple(map(torch.stack, zip(*outputs, strict=True)))
         return torch.stack(outputs)
 
     return call
 
 
-class _Folded(nn.Module):
-    def __init__(self, model: nn.Module, groups: int) -> None:
-        super().__init__()
-        self.model, self.groups = model, groups
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        assert isinstance(self.model, Folds)
-        runs, examples = inputs[0].shape[:2]
-        shape = runs, self.groups, examples // self.groups
-        by_group = (tensor.reshape(*shape, *tensor.shape[2:]) for tensor in inputs)
-        return self.model.by_group(*by_group).flatten(1, 2)
-
-
-def folded(model: nn.Module, groups: int) -> Call:
+def folded(model: nn.Module, groups: int, method: str = "by_group") -> Call:
     """Call a model that is cheaper for examples sorted by group, and takes stacked parameters itself."""
-    sorted_model = _Folded(model, groups)
+    by_group = _caller(model, method)
 
-    def call(weights: Weights, inputs: tuple[Tensor, ...]) -> Tensor:
-        prefixed = {f"model.{name}": tensor for name, tensor in weights.items()}
-        output: Tensor = functional_call(sorted_model, prefixed, inputs)
-        return output
+    def call(weights: Weights, inputs: tuple[Tensor, ...]) -> Any:
+        runs, examples = inputs[0].shape[:2]
+        shape = runs, groups, examples // groups
+        found = by_group(weights, tuple(tensor.reshape(*shape, *tensor.shape[2:]) for tensor in inputs))
+        if isinstance(found, tuple):
+            output, penalty = found
+            return output.flatten(1, 2), penalty
+        return found.flatten(1, 2)
 
     return call
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Hashable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import torch
@@ -103,7 +103,7 @@ def names_of(run: Prepared) -> dict[str, object]:
 
 def stack_key(component: Component) -> Hashable:
     """Equal for tasks that can be trained in one stack."""
-    return _stack_key(component.name, json.dumps(component.options, sort_keys=True))
+    return _stack_key(*_frozen(component))
 
 
 @cache
@@ -112,10 +112,20 @@ def _stack_key(name: str, options: str) -> Hashable:
     return task.stack_key if isinstance(task, Stackable) else (name, options)
 
 
+@lru_cache(32)
+def _own_task(name: str, options: str, seed: int) -> Task:
+    """A task of this package, which does not change and can be used by many runs."""
+    return make_task(Component(name, json.loads(options)), seed)
+
+
+def _frozen(component: Component) -> tuple[str, str]:
+    return component.name, json.dumps(component.options, sort_keys=True)
+
+
 def _begin(spec: RunSpec, dtype: torch.dtype) -> tuple[Task, nn.Module, Batch]:
     """The task, the untrained model, and a few examples."""
     _expect_sources(spec)
-    task = make_task(spec.task, spec.seed)
+    task = make_task(spec.task, spec.seed) if spec.sources else _own_task(*_frozen(spec.task), spec.seed)
     few = _few(spec, task, dtype)
     even = _even_group(task)
     if even is not None and spec.training.batch_size < len(task.group_names[even]):

@@ -4,7 +4,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -14,9 +14,10 @@ from torch.func import stack_module_state, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tpr_attention.generators import named_generator
-from tpr_attention.models.contract import Folds
+from tpr_attention.models.contract import Folds, Penalised
 from tpr_attention.tasks.task import Batch, StackedMeasure, Task
-from tpr_attention.training.calls import Weights, folded, one_by_one, sorted_by_group, stacked
+from tpr_attention.training.calls import Call, Weights, folded, one_by_one, sorted_by_group, stacked
+from tpr_attention.training.evaluation import Evaluation, group_sums
 from tpr_attention.training.examples import Pool
 from tpr_attention.training.optimisers import OPTIMISERS, SCHEDULES
 from tpr_attention.training.prepare import Prepared
@@ -72,17 +73,15 @@ class Stack:
         self.step: Callable[..., Tensor] = self._step
         self.even_group = runs[0].even_group
         self.folds = isinstance(self.model, Folds) and self.model.folds and self.even_group is not None
-        if self.folds:
-            assert self.even_group is not None
-            self.call = folded(self.model, len(self.task.group_names[self.even_group]))
-            if compiled:
-                # Traced before it is compiled, so that only what is done with tensors is looked at, and once.
-                self.step = _compiled(make_fx(self._step, tracing_mode="fake")(*self._inputs(0)))
-        elif not self.trained or self._is_stackable():
-            self.call = stacked(self.model)
-        else:
-            self.call = one_by_one(self.model, self.random_states, self.device)
+        self.is_penalised = isinstance(self.model, Penalised)
+        together = self.folds or not self.trained or self._is_stackable()
+        if not together:
             self.measure_runs = _measure_one_by_one(self.task)
+        self.call = self.train_call = self._call("by_group" if self.folds else "forward", together)
+        if self.is_penalised:
+            self.train_call = self._call("by_group_with_penalty" if self.folds else "with_penalty", together)
+        if self.folds and compiled:  # traced before, so that only what is done with tensors is looked at, and once
+            self.step = _compiled(make_fx(self._step, tracing_mode="fake")(*self._inputs(0)))
 
     def advance(self, start: int, end: int, seconds: float = math.inf) -> int:
         """Take the steps after `start` up to `end`, or as many as fit in the seconds. Returns the step reached."""
@@ -100,6 +99,15 @@ class Stack:
         losses = self.total / steps
         self.total.zero_()
         return losses
+
+    def _call(self, method: str, together: bool) -> Call:
+        """How a method of the models of all runs is called."""
+        if self.folds:
+            assert self.even_group is not None
+            return folded(self.model, len(self.task.group_names[self.even_group]), method)
+        if together:
+            return stacked(self.model, method)
+        return one_by_one(self.model, self.random_states, self.device, method)
 
     @torch.no_grad()
     def _is_stackable(self) -> bool:
@@ -133,9 +141,11 @@ class Stack:
         tensors, fixed = _split(rest, len(rest) - len(self.fixed))
         trained = {name: tensor.detach().requires_grad_() for name, tensor in self._named(weights).items()}
         batch = self.pool.structure.with_tensors(tensors)
-        output = self.call(trained | dict(zip(self.fixed, fixed, strict=True)), batch.inputs)
+        answer = self.train_call(trained | dict(zip(self.fixed, fixed, strict=True)), batch.inputs)
+        output, *penalty = answer if self.is_penalised else (answer,)
         losses = next(iter(self.measure_runs(output, batch).values())).mean(1)
-        found = torch.autograd.grad(losses.sum(), list(trained.values()), materialize_grads=True)
+        objective = sum(penalty, losses).sum()
+        found = torch.autograd.grad(objective, list(trained.values()), materialize_grads=True)
         losses, gradient = losses.detach(), _rows(found, len(weights), self.device)
         alive.logical_and_((gradient.square().sum(1) + losses).isfinite())
         taken.add_(alive)
@@ -167,7 +177,7 @@ class Stack:
         bad = (name for name, tensor in seen.items() if not tensor.isfinite().all())
         return Divergence(number + 1, next(bad, "norm of the gradient"))
 
-    def evaluate(self, condition: str, *, by_group: bool = False) -> "Evaluation":
+    def evaluate(self, condition: str, *, by_group: bool = False) -> Evaluation:
         """All metrics of every run under a condition, also for every group of examples if asked."""
         groupings = list(self.task.group_names) if by_group else []
         sums: dict[str | None, Tensor] = {}
@@ -180,7 +190,7 @@ class Stack:
                 numbers = torch.arange(len(self.task.group_names[name]), device=self.device)
                 members[name] = present.unsqueeze(-1) & (batch.groups[name].unsqueeze(-1) == numbers)
             for grouping, chosen in members.items():
-                of_runs = [_sums(*one) for one in zip(values, chosen, strict=True)]  # alike whatever the company
+                of_runs = [group_sums(*one) for one in zip(values, chosen, strict=True)]  # alike whatever the company
                 sums[grouping] = torch.stack(of_runs) + sums.get(grouping, 0)
                 counts[grouping] = chosen.sum(1) + counts.get(grouping, 0)
         return Evaluation(sums, counts)
@@ -234,30 +244,6 @@ class Stack:
             {name: tensor[run].to("cpu", copy=True) for name, tensor in everything.items()}
             for run in range(len(self.models))
         ]
-
-
-class Evaluation(NamedTuple):
-    """Sums of metrics over examples, for all of them (None) and for each grouping, and how many examples there were."""
-
-    sums: dict[str | None, Float[Tensor, "n g k"]]
-    counts: dict[str | None, Tensor]
-
-    def means(self) -> Float[Tensor, "n k"]:
-        """The mean of every metric for every run."""
-        return (self.sums[None] / self.counts[None].unsqueeze(-1))[:, 0]
-
-    def by_group(self, run: int) -> Iterator[tuple[str, int, tuple[float, ...]]]:
-        """For every group that has examples: the grouping, the group's number, and the means."""
-        for grouping, sums in self.sums.items():
-            if grouping is not None:
-                count = self.counts[grouping][run]
-                for group in count.nonzero().flatten().tolist():
-                    yield grouping, group, tuple((sums[run, group] / count[group]).tolist())
-
-
-def _sums(values: Float[Tensor, "b k"], members: Bool[Tensor, "b g"]) -> Float[Tensor, "g k"]:
-    """Sums over the members of each group, whatever the other values are."""
-    return torch.where(members.unsqueeze(-1), values.unsqueeze(1), 0).sum(0)
 
 
 def _measure_stacked(task: Task) -> Callable[[Tensor, Batch], dict[str, Tensor]]:

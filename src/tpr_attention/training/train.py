@@ -16,7 +16,7 @@ from tpr_attention.training.stack import Divergence, Stack, can_compile
 __all__ = ["Finished", "Pause", "evaluation_steps", "group_key", "groups", "is_worth_compiling", "train"]
 
 MOST_TOGETHER = 15  # more models in a stack are no faster: their batches leave the cache
-WORTH_COMPILING = 50_000  # steps of one model
+WORTH_COMPILING = 40_000  # steps of one model
 PAUSE_SECONDS = 0.25
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tpr_attention.generators import named_generator
-from tpr_attention.tasks.composition import INTERACTIONS, SPLITS, Interaction, dsprites_composition
+from tpr_attention.tasks.composition import ALL_INTERACTIONS, SPLITS, Interaction, dsprites_composition
 
 
 def blue_hearts(factors):
@@ -59,9 +59,9 @@ def table(interaction, **options):
     return dsprites_composition("square_red", interaction, **options).encoding.tables[-1]
 
 
-@pytest.mark.parametrize("name", INTERACTIONS)
+@pytest.mark.parametrize("name", ALL_INTERACTIONS)
 def test_a_named_interaction_is_what_a_user_would_give(name):
-    interaction = INTERACTIONS[name]
+    interaction = ALL_INTERACTIONS[name]
     assert isinstance(interaction, Interaction)
     given = table({"law": interaction.law, "factors": list(interaction.factors)}, seed=4)
     named = table(name, seed=4)

@@ -26,7 +26,7 @@ from tpr_attention.generators import named_generator
 from tpr_attention.imports import ImportPathError, load
 from tpr_attention.tasks.composition.encoding import Encoding, FillerTable
 from tpr_attention.tasks.composition.factors import MOST_COMBINATIONS, Grid
-from tpr_attention.tasks.composition.interactions import INTERACTIONS, Interaction
+from tpr_attention.tasks.composition.interactions import ALL_INTERACTIONS, Interaction
 
 __all__ = ["MIXINGS", "direction_of_sum", "encode_interaction", "interaction_table", "random_bilinear"]
 
@@ -99,7 +99,7 @@ def interaction_table(
     """The fillers of an interaction: a row for each combination of the factors' own.
 
     Args:
-        interaction: A name of `INTERACTIONS`, or a mapping with `law`, an import path, and `factors`, names of roles.
+        interaction: A name of `ALL_INTERACTIONS`, or a mapping with `law`, an import path, and `factors`, role names.
         tables: The fillers of the factors.
     """
     role, (factors, path) = _named(interaction)
@@ -121,10 +121,10 @@ def interaction_table(
 def _named(interaction: str | Mapping[str, Any]) -> tuple[str, Interaction]:
     """The role's name and what it stands for."""
     if isinstance(interaction, str):
-        return interaction, choose("interaction", interaction, INTERACTIONS)
+        return interaction, choose("interaction", interaction, ALL_INTERACTIONS)
     if not isinstance(interaction, Mapping) or set(interaction) != set(Interaction._fields):
         raise ValueError(
-            f"interaction: expected one of {list(INTERACTIONS)} or the keys 'factors' and 'law', got {interaction!r}"
+            f"interaction: expected one of {[*ALL_INTERACTIONS]} or the keys 'factors' and 'law', got {interaction!r}"
         )
     factors, law = interaction["factors"], interaction["law"]
     are_names = isinstance(factors, list | tuple) and all(isinstance(name, str) for name in factors)

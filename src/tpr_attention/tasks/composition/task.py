@@ -206,7 +206,7 @@ def dsprites_composition(
     Args:
         split: A name of `SPLITS`, the import path of a predicate on factors, a predicate, or the combination that is
             held out, such as `{"shape": "heart", "colour": "blue"}`.
-        interaction: None, a name of `INTERACTIONS`, or a law of your own; see `laws`.
+        interaction: None, a name of `ALL_INTERACTIONS`, or a law of your own; see `laws`.
         seed: Of the random tensor of the categorical interaction, which has a generator of its own.
         mixing: How that tensor is drawn: a name of `MIXINGS` (decision 0009).
         position_range: The first and the last position (decision 0007).
