@@ -68,10 +68,10 @@ test-torch-min: .venv-torch-min/.installed
 reproduce: setup
 	$(BIN)/tpr-attention reproduce
 
-# The same with every reading of the paper, the search for learning rates, and what goes past the paper: an hour or two.
+# The same with every reading of the paper, all searches for learning rates, and what goes past the paper: two hours.
 docs/reproduction.md: setup
 	$(BIN)/tpr-attention reproduce
-	$(BIN)/tpr-attention reproduce --studies readings search beyond depth scaling
+	$(BIN)/tpr-attention reproduce --studies readings search data data-search beyond laws depth depth-search scaling
 	mkdir -p docs/figures && cp report/figures/*.png docs/figures/
 	cp report/report.md $@
 

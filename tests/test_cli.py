@@ -103,6 +103,7 @@ def test_list_names_everything(filled, capsys):
     assert main(["list", "--store", str(folder / "runs")]) == 0
     said = capsys.readouterr().out
     names = ("main-noninteracting", "readings", "random-start", "classical-roles", "square_pos", "shape_col")
+    names += ("held out", "largest_scale_position", "smallest_orientation_position")
     for name in (*names, "random-composition", "beyond", "batch_size", "num_heads=4"):
         assert name in said
     assert "2 seeds and 3 steps" in said
@@ -247,4 +248,5 @@ def test_help_explains_every_option(command, capsys):
         main([command, "--help"])
     assert stop.value.code == 0
     said = capsys.readouterr().out
+    assert "<function" not in said
     assert {"verify": "DIR", "floors": "key=value", "examples": "--figure FILE"}.get(command, "--store DIR") in said

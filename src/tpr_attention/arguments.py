@@ -1,15 +1,12 @@
 """What each command takes."""
 
 import re
-from argparse import ArgumentTypeError
-from collections.abc import Callable
-from contextlib import suppress
-from math import isfinite
 from typing import NoReturn
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
 from tpr_attention import __version__
+from tpr_attention.argument_types import count, part, seconds
 from tpr_attention.console import tell
 
 __all__ = ["COMMANDS", "command_parser"]
@@ -54,7 +51,7 @@ any, all splits and interactions of the paper are shown. There are two losses in
   knowable  of the best answer for who knows the task and what training shows, and nothing else
 """
 
-MOST_WORKERS, MOST_PARTS, MOST_EXAMPLES = 1024, 100_000, 1_000
+MOST_WORKERS, MOST_EXAMPLES = 1024, 1_000
 
 
 def command_parser() -> ArgumentParser:
@@ -89,12 +86,12 @@ def _reproduce() -> ArgumentParser:
         type=str,
         default=None,
         metavar="NAME",
-        help="which studies or parts of them (default: the paper's figures); `readings` varies what the paper leaves "
-        "open, `search` repeats the learning-rate search, `beyond`, `depth` and `scaling` go past the paper; "
-        "`tpr-attention list` shows all",
+        help="which studies or parts of them (default: the paper's figures and `data-thin`); `readings` varies what "
+        "the paper leaves open, `data` the training pairs; `search` and `data-search` repeat the searches for learning "
+        "rates; `beyond`, `depth` and `scaling` go past the paper; `tpr-attention list` shows all",
     )
-    parser.add_argument("--seeds", type=_count(), default=5, help="trainings of each kind")
-    parser.add_argument("--steps", type=_count(), default=10_000, help="steps of each training")
+    parser.add_argument("--seeds", type=count(), default=5, help="trainings of each kind")
+    parser.add_argument("--steps", type=count(), default=10_000, help="steps of each training")
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -143,7 +140,7 @@ def _runs() -> ArgumentParser:
         help="by a test, a key, run, parameters or seconds (default: by task, model, what differs, and seed)",
     )
     parser.add_argument("--descending", action="store_true", help="the largest first")
-    parser.add_argument("--limit", type=_count(), default=None, metavar="N", help="only the first N")
+    parser.add_argument("--limit", type=count(), default=None, metavar="N", help="only the first N")
     parser.add_argument(
         "--metric", type=str | None, default=None, metavar="NAME", help="whose last values (default: the first metric)"
     )
@@ -181,7 +178,7 @@ def _examples() -> ArgumentParser:
     parser.add_argument(
         "changes", nargs="*", default=[], metavar="key=value", help="the task, and keys of it and their values"
     )
-    parser.add_argument("--count", type=_count(MOST_EXAMPLES), default=3, help="examples of each test")
+    parser.add_argument("--count", type=count(MOST_EXAMPLES), default=3, help="examples of each test")
     parser.add_argument(
         "--figure", type=str | None, default=None, metavar="FILE", help="draw them into a .png, .svg or .pdf"
     )
@@ -223,33 +220,6 @@ class _Formatter(DefaultHelpFormatter):
         return "\n".join(indent + line for line in text.strip("\n").splitlines())
 
 
-def _count(most: int = 2**63 - 1, why: str = "") -> Callable[[str | int], int]:
-    """A whole number of at least 1; like the types below, it may be given what it has made."""
-
-    def count(text: str | int) -> int:
-        if not re.fullmatch("[0-9]{1,19}", str(text)) or not 1 <= int(text) <= most:
-            limit = f"from 1 to {most:,}{why}" if most < 2**63 - 1 else "of at least 1"
-            raise ArgumentTypeError(f"expected a whole number {limit}, got {text!r}")
-        return int(text)
-
-    return count
-
-
-def _seconds(text: str | float) -> float:
-    with suppress(ValueError):
-        if float(text) >= 0 and isfinite(float(text)):
-            return float(text)
-    raise ArgumentTypeError(f"expected a number of seconds of at least 0, got {text!r}")
-
-
-def _part(text: str) -> str:
-    """A part of the whole: `commands.training.TrainingSettings.part` reads it."""
-    found = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST_PARTS:
-        raise ArgumentTypeError(f"expected a part of the whole such as 2/8, of at most {MOST_PARTS:,}, got {text!r}")
-    return text
-
-
 def _add_store(parser: ArgumentParser) -> None:
     parser.add_argument("--store", type=str, default="runs", metavar="DIR", help="the folder of finished runs")
 
@@ -262,7 +232,7 @@ def _add_training(parser: ArgumentParser) -> None:
     """Where runs are trained, and how often they are saved: `commands.training.TrainingSettings`."""
     parser.add_argument(
         "--workers",
-        type=_count(MOST_WORKERS, ", because each has a copy of torch in memory"),
+        type=count(MOST_WORKERS, ", because each has a copy of torch in memory"),
         default=None,
         help="processes of one thread that train at the same time (default: one for each core)",
     )
@@ -280,12 +250,19 @@ def _add_training(parser: ArgumentParser) -> None:
         help="the Ray cluster, such as auto or 10.0.0.1:6379; without it, one is started on this machine",
     )
     parser.add_argument(
-        "--shard", type=_part, default="1/1", metavar="I/N", help="train only the Ith of N parts, for arrays of jobs"
+        "--shard",
+        type=part,
+        default="1/1",
+        metavar="I/N",
+        help="train only the Ith of N parts, for arrays of jobs",
     )
     parser.add_argument(
-        "--checkpoint-seconds", type=_seconds, default=30.0, help="save trainings every so many seconds"
+        "--checkpoint-seconds",
+        type=seconds,
+        default=30.0,
+        help="save trainings as often",
     )
-    parser.add_argument("--checkpoint-steps", type=_count(), default=None, help="save them also every so many steps")
+    parser.add_argument("--checkpoint-steps", type=count(), default=None, help="save them also every so many steps")
     parser.add_argument(
         "--again", action="store_true", help="delete what is stored of the runs asked for, and train it anew"
     )

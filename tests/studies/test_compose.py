@@ -30,7 +30,7 @@ from tpr_attention.studies.contestants import CONTESTANTS, PAPER
 from tpr_attention.studies.paper.claims import CLAIMS
 from tpr_attention.studies.paper.figures import FIGURES, MAIN, figure
 from tpr_attention.studies.paper.readings import READINGS
-from tpr_attention.studies.paper.search import GRID
+from tpr_attention.studies.rate_search import GRID
 from tpr_attention.training.curves import curve
 from tpr_attention.training.points import Point
 from tpr_attention.training.spec import Component, RunSpec
@@ -157,6 +157,17 @@ def test_readings_are_judged_apart(store):
     assert found["default"]["substitution is learned"] == "does not hold"
     assert found["mixing"]["main figure, no interaction"] == "unchanged"
     assert found["mixing"]["main figure, interactions"] == "does not hold"
+
+
+def test_a_reading_that_changes_nothing_is_not_counted(store):
+    """Where all runs have 300 steps, the reading with 300 steps is the default one."""
+    setup = Setup(seeds=2, steps=300)
+    save(store, plans_of(MAIN, setup))
+    save(store, (spec for name in MAIN for spec in figure(name, setup, "steps-1000").specs))
+    document, _ = compose(store, setup)
+    assert "of 1 other reading that was run" in summary(document)
+    found = {section.title: section for section in document.sections}
+    assert [row["reading"] for row in rows(found, "readings")] == ["default", "steps-1000"]
 
 
 def test_search_tells_the_best_rate(store):

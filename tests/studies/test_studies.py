@@ -11,7 +11,8 @@ from tpr_attention.studies.compose import is_planned
 from tpr_attention.studies.contestants import CONTESTANTS, FLOORS, NEW, PAPER
 from tpr_attention.studies.paper.figures import FIGURES, MAIN, figure
 from tpr_attention.studies.paper.readings import DEFAULT, READINGS
-from tpr_attention.studies.paper.search import GRID, best_rate, search
+from tpr_attention.studies.paper.search import search
+from tpr_attention.studies.rate_search import GRID, best_rate, score
 from tpr_attention.studies.study import SEARCH_SEEDS
 from tpr_attention.training.prepare import check
 from tpr_attention.training.spec import RunSpec
@@ -106,6 +107,14 @@ def test_readings_contain_the_default_one_and_each_needs_runs_of_its_own():
         assert (name == DEFAULT) == (runs <= figures)
 
 
+def test_readings_of_fewer_steps_have_them_whatever_the_setup():
+    """Floors are not trained, and stay as they are."""
+    for name, steps in (("steps-300", 300), ("steps-1000", 1_000), ("steps-3000", 3_000)):
+        main = [spec for one in MAIN for spec in figure(one, Setup(steps=10), name).specs]
+        assert {spec.training.steps for spec in main if spec.model.name not in FLOORS} == {steps}
+        assert {spec.training.steps for spec in main if spec.model.name in FLOORS} == {10}
+
+
 def _trained(panel):
     return [spec for series in panel.series for spec in series.specs]
 
@@ -135,6 +144,10 @@ def test_the_best_rate_has_the_lowest_order_of_magnitude():
         )
     )
     assert best_rate(rates, lambda spec: losses[spec.training.learning_rate][spec.seed - 1000]) == 0.003
+
+
+def test_a_run_that_diverged_counts_as_ten_orders():
+    assert score([1e-4, float("inf")]) == score([1e-4, float("nan")]) == 3.0
 
 
 def test_rounding_does_not_decide():

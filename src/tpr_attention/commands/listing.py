@@ -11,7 +11,7 @@ from tpr_attention.studies import STUDIES, Setup
 from tpr_attention.studies.compose import infer_setup
 from tpr_attention.studies.paper.readings import READINGS
 from tpr_attention.tasks import TASKS
-from tpr_attention.tasks.composition.interactions import INTERACTIONS
+from tpr_attention.tasks.composition.interactions import INTERACTION_GROUPS
 from tpr_attention.tasks.composition.splits import SPLITS
 from tpr_attention.training.options import option_types
 from tpr_attention.training.spec import Training
@@ -39,7 +39,8 @@ def command(store: str, console: Console) -> int:
     table("models: model=NAME, or a path", ["name", "options: model.OPTION=..."], _options("model", MODELS), console)
     training = [[name, repr(getattr(Training(), name))] for name in Training.__struct_fields__]
     table("training: training.KEY=...", ["key", "default"], training, console)
-    names = [["split", ", ".join(SPLITS)], ["interaction", ", ".join(INTERACTIONS)]]
+    names = [["split", ", ".join(SPLITS)]]
+    names += [[f"interaction: {words}", ", ".join(group)] for words, group in INTERACTION_GROUPS.items()]
     table("names in the options of composition", ["option", "names"], names, console)
     return 0
 

@@ -48,7 +48,7 @@ def command(
 def _specs(names: Sequence[str], setup: Setup) -> list[RunSpec]:
     """The distinct runs of studies and plans by name."""
     plans = {name: plan for study in STUDIES.values() for name, plan in study.plans.items()}
-    known = plans | {name: study.specs for name, study in STUDIES.items()}
+    known = {name: study.specs for name, study in STUDIES.items()} | plans
     for name in names:
         if name not in known:
             raise SpecError(f"--studies: expected some of {', '.join(known)}, got {name!r}{nearest(name, known)}")

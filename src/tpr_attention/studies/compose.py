@@ -26,22 +26,34 @@ MOST_TASKS = 3
 
 
 def infer_setup(store: Store) -> Setup:
-    """How a store was filled: the steps of most runs that belong to a study, and the seeds of most kinds of run."""
-    specs = [spec for spec in _specs(store) if spec.seed < min(SEARCH_SEEDS)]
-    whole, scaled = (
-        [spec for spec in specs if is_planned(spec, [study for study in STUDIES.values() if study.is_scaled == kind])]
-        for kind in (False, True)
-    )
-    if not (chosen := whole or scaled):
+    """How a store was filled: the steps of most runs that belong to a study, and the seeds of most kinds of run.
+
+    Studies that have other steps than the setup count only if there is no other: the largest number of steps is then
+    that of the setup, as far as they tell.
+    """
+    whole: list[tuple[RunSpec, int]] = []
+    scaled: dict[Study, list[tuple[RunSpec, int]]] = {}
+    for spec in _specs(store):
+        if spec.seed < min(SEARCH_SEEDS) and (studies := _studies_of(spec)):
+            full = [study for study in studies if not study.is_scaled]
+            (whole if full else scaled.setdefault(studies[0], [])).append((spec, (full or studies)[0].first_seed))
+    groups = [whole] if whole else list(scaled.values())
+    usual = [_usual(spec.training.steps for spec, _ in runs) for runs in groups]
+    seeds: dict[tuple[RunSpec, int], set[int]] = {}
+    for steps, runs in zip(usual, groups, strict=True):
+        for spec, first in runs:
+            if spec.training.steps == steps:
+                seeds.setdefault((spec.with_seed(0), first), set()).add(spec.seed - first)
+    if not seeds:
         return Setup()
-    steps = Counter(spec.training.steps for spec in chosen).most_common(1)[0][0]
-    seeds: dict[RunSpec, set[int]] = {}
-    for spec in chosen:
-        if spec.training.steps == steps:
-            seeds.setdefault(spec.with_seed(0), set()).add(spec.seed)
-    counts = Counter(next(seed for seed in count() if seed not in found) for found in seeds.values())
-    usual = max(counts, key=lambda number: (counts[number], number))
-    return Setup(seeds=usual or max(map(max, seeds.values())) + 1, steps=steps)
+    found = _usual(next(seed for seed in count() if seed not in among) for among in seeds.values())
+    return Setup(seeds=found or max(map(max, seeds.values())) + 1, steps=max(usual))
+
+
+def _usual(numbers: Iterable[int]) -> int:
+    """The most frequent number; of equally frequent ones the largest."""
+    counts = Counter(numbers)
+    return max(counts, key=lambda number: (counts[number], number))
 
 
 def _specs(store: Store) -> Iterable[RunSpec]:
@@ -84,7 +96,7 @@ def _present(specs: Sequence[RunSpec]) -> list[Study]:
     """The studies that some stored run belongs to and to no other; the first if all runs belong to several."""
     if not specs:
         return [*STUDIES.values()]
-    of_runs = [[study for study in STUDIES.values() if is_planned(spec, [study])] for spec in specs]
+    of_runs = [_studies_of(spec) for spec in specs]
     alone = {studies[0] for studies in of_runs if len(studies) == 1}
     several = {study for studies in of_runs for study in studies}
     return [study for study in STUDIES.values() if study in alone] or [
@@ -114,13 +126,31 @@ def _of_users(store: Store, plan: Plan, left_out: Sequence[str]) -> tuple[Docume
 
 def is_planned(spec: RunSpec, studies: Iterable[Study]) -> bool:
     """Whether a run belongs to some of these studies, with whatever number of seeds and steps."""
-    names = tuple(study.name for study in studies)
-    return not {spec.digest, spec.with_seed(0).digest}.isdisjoint(_planned(spec.training.steps, names))
+    return not set(studies).isdisjoint(_studies_of(spec))
+
+
+def _studies_of(spec: RunSpec) -> list[Study]:
+    """The studies that a run belongs to.
+
+    They are those that plan it; if there is none, those that plan its kind with the last first seed before its own.
+    Two studies may have runs of one kind and other first seeds: seed 100 is the first of one, not the 101st of the
+    other.
+    """
+    steps = spec.training.steps
+    if exact := [study for study in STUDIES.values() if spec.digest in _planned(steps, study.name)]:
+        return exact
+    firsts = {study.first_seed for study in STUDIES.values() if study.first_seed <= spec.seed}
+    for first in sorted(firsts, reverse=True):
+        kind = spec.with_seed(first).digest
+        among = [study for study in STUDIES.values() if study.first_seed == first]
+        if found := [study for study in among if kind in _planned(steps, study.name)]:
+            return found
+    return []
 
 
 @cache
-def _planned(steps: int, names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(spec.digest for name in names for spec in STUDIES[name].specs(Setup(1, steps)))
+def _planned(steps: int, name: str) -> frozenset[str]:
+    return frozenset(spec.digest for spec in STUDIES[name].specs(Setup(1, steps)))
 
 
 def _runs(results: Results) -> Section:
@@ -139,8 +169,9 @@ def _how(shown: Sequence[Study], setup: Setup) -> list[str]:
     return [
         much,
         "To repeat it: `make reproduce` in a clone of the repository, or `tpr-attention reproduce` where the package "
-        "is installed with the extra `bench`; `tpr-attention reproduce --studies readings search` adds the other "
-        "readings and the search for learning rates. What is stored is not trained again.",
+        "is installed with the extra `bench`; `tpr-attention reproduce --studies readings search data` adds the other "
+        "readings, the search for learning rates and all numbers of training pairs. What is stored is not trained "
+        "again.",
     ]
 
 

@@ -78,13 +78,14 @@ CONTESTANTS: dict[str, Contestant] = {
     "tpr-stack": Contestant(
         "stacked blocks", Look("#7c3aed", (8, 1.5), "P"), has_heads=False, options={"num_heads": 12}
     ),
+    "tpr-laws": Contestant("substitution and laws", Look("#0e8a9c", (2, 1, 5, 1), "*"), has_heads=False),
     "linear-floor": Contestant("best linear fit", Look("#1f2328", (1, 1.6), "", 1.2), has_heads=False),
     "oracle": Contestant("best guess", Look("#1f2328", (10, 3), "", 1.2), has_heads=False),
 }
 
 PAPER = OURS, *BASELINES = ("tpr", "classical", "resnet")
 """The paper's model and its baselines."""
-NEW = ("tpr-second", "tpr-stack")
+NEW = ("tpr-second", "tpr-stack", "tpr-laws")
 FLOORS = LINEAR, KNOWABLE = ("linear-floor", "oracle")
 """The linear map for each action that fits the training data best, and the best answer that can be known."""
 

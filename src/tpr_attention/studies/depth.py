@@ -13,32 +13,64 @@ from tpr_attention.studies.contestants import (
     BASELINES,
     CONTESTANTS,
     INTERACTIONS,
+    NEW,
     OURS,
     PAPER,
     SOLVABLE,
     TESTS,
     cell,
+    contestant,
+    contestant_series,
     floor_series,
     solvable,
     words,
 )
 from tpr_attention.studies.kinds import linked
 from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, MEANS, RATIO_COLUMNS, floor_cells
+from tpr_attention.studies.rate_search import RateSearch
 from tpr_attention.studies.sizes import final_at, parameters_at, series_at, stored_points
-from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
+from tpr_attention.studies.study import SEARCH_SEEDS, Chapter, Setup, Study, over_sizes
 from tpr_attention.training.spec import RunSpec
 
 __all__ = ["DEPTH"]
 
-RATE = 0.01
 LAYERS = (1, 2, 3, 4)
 HEADS = 8
+ONE_LAYER = NEW[-1]
+"""A model that is not made of such layers, as a line to compare with."""
+RATES: dict[str, dict[int, float]] = {
+    name: dict(zip(LAYERS, rates, strict=True))
+    for name, rates in {
+        "tpr": (0.01, 0.01, 0.01, 0.01),
+        "classical": (0.01, 0.01, 0.01, 0.01),
+        "resnet": (0.01, 0.01, 0.01, 0.01),
+    }.items()
+}
+"""Model to number of layers to the learning rate that `depth-search` found."""
+GRID = (0.003, 0.01, 0.03)
 
 
-def _spec(name: str, interaction: str | None, layers: int) -> RunSpec:
+def _spec(name: str, interaction: str | None, layers: int, rate: float | None = None) -> RunSpec:
     options = {"model.num_heads": HEADS} if CONTESTANTS[name].has_heads else {}
     model = {"model": name} if layers == 1 else {"model": f"{name}-deep", "model.num_layers": layers}
-    return RunSpec.of({**model, **options, "task.interaction": interaction, "training.learning_rate": RATE})
+    return RunSpec.of(
+        {**model, **options, "task.interaction": interaction, "training.learning_rate": rate or RATES[name][layers]}
+    )
+
+
+@cache
+def _search(setup: Setup) -> RateSearch:
+    """The search for rates: red squares held out, all interactions, two seeds that no study uses."""
+
+    def runs(name: str, layers: int, rate: float) -> Iterator[RunSpec]:
+        for interaction in (None, *INTERACTIONS):
+            spec = _spec(name, interaction, layers, rate).changed({"training.steps": setup.steps})
+            yield from map(spec.with_seed, SEARCH_SEEDS[:2])
+
+    found = {
+        name: {layers: {rate: tuple(runs(name, layers, rate)) for rate in GRID} for layers in LAYERS} for name in PAPER
+    }
+    return RateSearch("depth-search", "layers", found, RATES)
 
 
 @cache
@@ -55,7 +87,8 @@ def _figure(setup: Setup) -> Plan:
                 )
                 for name in PAPER
             )
-            floors = floor_series("square_red", interaction, setup)
+            one_layer = contestant_series(ONE_LAYER, contestant(ONE_LAYER, "square_red", interaction), setup)
+            floors = (*floor_series("square_red", interaction, setup), one_layer)
             row = INTERACTIONS[interaction] if interaction else "no interaction"
             for condition, test in TESTS.items():
                 yield Panel(
@@ -74,8 +107,8 @@ def _figure(setup: Setup) -> Plan:
     return Plan(
         "depth",
         "Several layers",
-        f"Final loss against the number of layers; red squares held out, {HEADS} heads, the same steps, pairs and "
-        f"learning rate ({RATE:g}) for all.",
+        f"Final loss against the number of layers; red squares held out, {HEADS} heads, the same steps and pairs for "
+        f"all. The line of {words(ONE_LAYER)} (`{ONE_LAYER}`) does not depend on layers.",
         tuple(panels()),
         SOLVABLE,
     )
@@ -106,14 +139,16 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
         Text(" ".join(_verdict(ahead))),
         Text(
             "The paper compares single layers. Here every model has one to four layers of the same kind, each of "
-            "which reads the transform, the action and what the layer before has made of the reference. Steps, "
-            "pairs and learning rate are the same for all. Layers of the paper's kind are linear, however many "
-            "there are."
+            "which reads the transform, the action and what the layer before has made of the reference. Steps and "
+            "pairs are the same for all; learning rates are searched for each model and number of layers, in "
+            "distribution. Layers of the paper's kind are linear, however many there are."
         ),
         Curves(plan, results),
         Table("depth", f"Final losses by number of layers. {MEANS}", columns, rows),
     ]
-    return Chapter((), (Section("Several layers: does the advantage persist?", blocks),))
+    rates = _search(setup).table(results, RATES_CAPTION)
+    appendix = (Section("Learning rates by number of layers", [rates]),) if rates else ()
+    return Chapter((), (Section("Several layers: does the advantage persist?", blocks),), appendix)
 
 
 def _verdict(ahead: Sequence[tuple[Panel, float, bool]]) -> Iterator[str]:
@@ -133,4 +168,14 @@ def _verdict(ahead: Sequence[tuple[Panel, float, bool]]) -> Iterator[str]:
         yield f"{setting}, TPR-Attention is ahead of both baselines in {listed} {noun}{judged}."
 
 
-DEPTH = Study("depth", "one to four layers", {"depth": lambda setup: _figure(setup).specs}, _chapter)
+RATES_CAPTION = (
+    "In-distribution loss for each learning rate, by number of layers: geometric mean over the three settings (none "
+    "and both interactions, square_red) and two seeds that no study uses."
+)
+
+DEPTH = Study(
+    "depth",
+    "one to four layers",
+    {"depth": lambda setup: _figure(setup).specs, "depth-search": lambda setup: _search(setup).specs()},
+    _chapter,
+)

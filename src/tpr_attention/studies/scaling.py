@@ -14,7 +14,7 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import geometric_mean, mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column, Table
-from tpr_attention.studies.contestants import BASELINES, CONTESTANTS, LINEAR, OURS, PAPER, TESTS, words
+from tpr_attention.studies.contestants import BASELINES, CONTESTANTS, LINEAR, NEW, OURS, PAPER, TESTS, words
 from tpr_attention.studies.kinds import linked
 from tpr_attention.studies.sizes import final_at, parameters_at, series_at, start_at, stored_points
 from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
@@ -22,12 +22,14 @@ from tpr_attention.training.spec import RunSpec
 
 __all__ = ["SCALING"]
 
+LAWS = NEW[-1]
 RATE = 0.01
 MOST_STEPS = 2_000
 OPTIONS: dict[str, dict[str, int]] = {
     "tpr": {"model.num_heads": 8},
     "classical": {"model.num_heads": 8, "model.head_dim": 16},
     "resnet": {"model.width": 128},
+    LAWS: {},
     LINEAR: {},
 }
 
@@ -43,7 +45,7 @@ class Growth(NamedTuple):
 GROWTHS = {
     "factors": Growth("number of factors", (5, 10, 20, 40)),
     "filler_dim": Growth("size of fillers", (3, 8, 16, 32, 64)),
-    "noise": Growth("noise on the inputs (SD)", (0.01, 0.03, 0.1, 0.3), (*PAPER, LINEAR)),
+    "noise": Growth("noise on the inputs (SD)", (0.01, 0.03, 0.1, 0.3), (*PAPER, LAWS, LINEAR)),
 }
 
 
@@ -112,18 +114,18 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
         for panel, place, size in stored_points(plan, results):
             losses = final_at(results, panel, place)
             sizes.append(size)
-            for name in PAPER:
+            for name in losses:
                 ends.setdefault(name, []).append(mean(losses[name]))
             start, parameters = mean(start_at(results, panel, place)), parameters_at(results, panel, place, PAPER)
             kinds = {series.name: series_at(panel, series, place).specs[0] for series in panel.series}
-            found = [linked(losses[name], kinds[name]) if name in losses else None for name in (*PAPER, LINEAR)]
+            found = [linked(losses[name], kinds[name]) if name in losses else None for name in (*PAPER, LAWS, LINEAR)]
             rows.append([panel.axis, size, panel.cell["test"], start, *found, *parameters])
         if ends:
             verdicts.append(_verdict(plan, sizes, ends))
     if not rows:
         return Chapter()
     columns = [Column("what grows"), Column("size", "exact"), Column("test"), Column("the copy", "number")]
-    columns += [Column(name, "mean") for name in PAPER] + [Column("best linear fit", "mean")]
+    columns += [Column(name, "mean") for name in (*PAPER, LAWS)] + [Column("best linear fit", "mean")]
     columns += [Column(f"{name}: parameters", "count") for name in PAPER]
     blocks: list[Block] = [
         Text(" ".join(verdicts)),
@@ -151,15 +153,18 @@ def _verdict(plan: Plan, sizes: Sequence[float], ends: dict[str, list[float]]) -
     cells = sum(len(panel.sizes) for panel in plan.panels)
     stored = f"{len(ends[OURS])} cells" + (f" that are stored, of {cells}" if len(ends[OURS]) < cells else "")
     lowest = sum(all(ours < ends[name][k] for name in BASELINES) for k, ours in enumerate(ends[OURS]))
-    judged = f"TPR-Attention's is the lowest in {lowest} of {stored}."
+    judged = f"TPR-Attention's is the lowest of the paper's three in {lowest} of {stored}."
+    if LAWS in ends:
+        least = sum(all(loss < ends[name][k] for name in PAPER) for k, loss in enumerate(ends[LAWS]))
+        judged += f" That of `{LAWS}` is lower than all of theirs in {least} of {stored}."
     first, last = (
-        {name: number(geometric_mean(np.array(losses[part]))) for name, losses in ends.items()}
+        {name: number(geometric_mean(np.array(ends[name][part]))) for name in ends if name != LINEAR}
         for part in (slice(tests), slice(-tests, None))
     )
     if min(sizes) == max(sizes):
         said = ", ".join(f"{words(name)}'s is {loss}" for name, loss in last.items())
         return f"Losses at the {axis} {max(sizes):g} (geometric mean of the tests): {said}; {judged}"
-    said = ", ".join(f"{words(name)}'s from {first[name]} to {last[name]}" for name in ends)
+    said = ", ".join(f"{words(name)}'s from {first[name]} to {last[name]}" for name in first)
     return (
         f"From the smallest {axis} ({min(sizes):g}) to the largest ({max(sizes):g}) the loss (geometric mean of the "
         f"tests) goes: {said}; {judged}"

@@ -17,10 +17,11 @@ SEARCH_SEEDS = (1000, 1001, 1002)
 
 @dataclass(frozen=True)
 class Setup:
-    """How much is trained."""
+    """How much is trained: `seeds` runs of each kind, from the first seed on."""
 
     seeds: int = 5
     steps: int = 10_000
+    first_seed: int = 0
 
 
 class Chapter(NamedTuple):
@@ -46,10 +47,11 @@ class Study:
 
     Args:
         words: What it is about, in one line.
-        plans: What can be trained of it by name; the study's own name stands for all of it.
+        plans: What can be trained of it by name; the study's own name stands for all of it if no plan has that name.
         chapter: Its part of the report; an empty one while too little is stored.
         by_default: The plans that `reproduce` trains if none is named.
         is_scaled: Whether its runs have other steps than those of the setup.
+        first_seed: The seed of the first run of each kind; others follow. Its plans make the setup have it.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Study:
     chapter: Callable[[Results, Setup], Chapter]
     by_default: tuple[str, ...] = ()
     is_scaled: bool = False
+    first_seed: int = 0
 
     def specs(self, setup: Setup) -> tuple[RunSpec, ...]:
         """All runs of all plans, each once."""
@@ -67,7 +70,8 @@ class Study:
 def over_seeds(name: str, spec: RunSpec, setup: Setup, words: str = "", look: Look | None = None) -> Series:
     """A series of a spec, with the steps and each of the seeds of a setup."""
     spec = spec.changed({"training.steps": setup.steps})
-    return Series(name, tuple(map(spec.with_seed, range(setup.seeds))), words, look)
+    seeds = range(setup.first_seed, setup.first_seed + setup.seeds)
+    return Series(name, tuple(map(spec.with_seed, seeds)), words, look)
 
 
 def over_sizes(name: str, specs: Iterable[RunSpec], setup: Setup, words: str = "", look: Look | None = None) -> Series:

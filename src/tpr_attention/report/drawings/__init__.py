@@ -7,9 +7,10 @@ from typing import Any
 from tpr_attention.imports import load
 from tpr_attention.report.drawings import interactive
 from tpr_attention.report.drawings.curves import FigureCurves
+from tpr_attention.report.drawings.squares import Squares
 from tpr_attention.report.inspection import Inspection
 
-__all__ = ["Curves", "HeadMaps"]
+__all__ = ["Curves", "HeadMaps", "SquareMap"]
 
 
 class Curves(FigureCurves):
@@ -36,3 +37,11 @@ class HeadMaps:
     def draw(self) -> Any:
         """The heat maps as a picture."""
         return load("tpr_attention.report.drawings.heat_maps:draw")(self.inspection)
+
+
+class SquareMap(Squares):
+    """A map of squares as a picture."""
+
+    def draw(self) -> Any:
+        """The map as a picture."""
+        return load("tpr_attention.report.drawings.square_maps:draw")(self)

@@ -116,7 +116,9 @@ def _main_specs(setup: Setup, reading: str, names: Iterable[str] = MAIN) -> tupl
 
 
 def _is_run(results: Results, setup: Setup, reading: str) -> bool:
-    """Whether all contestants of both main figures are stored under a reading."""
+    """Whether a reading makes a difference, and all contestants of both main figures are stored under it."""
+    if reading != DEFAULT and _main_specs(setup, reading) == _main_specs(setup, DEFAULT):
+        return False  # it asks for the steps that the setup has
     panels: Sequence[Panel] = [panel for name in MAIN for panel in figure(name, setup, reading).panels]
     return all(results.complete(panel.series) for panel in panels)
 
@@ -149,8 +151,9 @@ def _readings(run: Mapping[str, Mapping[Claim, Verdict]], setup: Setup) -> list[
     text = (
         "One choice changed at a time, for the two main figures (red squares held out); `unchanged` where a choice "
         "does not touch the runs a claim is about. After the number of cells in favour stands the ratio of the least "
-        "favourable comparison, as in the evidence above. Learning rates are not searched anew: models that a reading "
-        "puts in the place of others take theirs. With six actions a batch has 96 pairs instead of 100."
+        "favourable comparison, as in the evidence above. Learning rates are not searched anew, also not for other "
+        "numbers of pairs or steps: models that a reading puts in the place of others take theirs. With six actions a "
+        "batch has 96 pairs instead of 100."
     )
     columns = [Column(title) for title in ("reading", "what is different", "record", *heads)]
     return [Text(text), Table("readings", "Claim by reading: the verdicts.", columns, rows)]

@@ -22,11 +22,14 @@ __all__ = [
     "HOLDS",
     "PARTLY",
     "SOLVED",
+    "SUBSTANTIAL",
     "UNKNOWN",
     "Claim",
     "Evidence",
     "Verdict",
+    "badge_of",
     "final",
+    "is_lower",
     "judge",
     "series_of",
 ]
@@ -117,8 +120,19 @@ def judge(
         return Verdict(UNKNOWN, 0, len(cells), stored, ())
     found = [claim.judge(results, cell, panels) for cell in cells]
     favourable = sum(all(one.favourable for one in comparisons) for comparisons in found)
-    badge = HOLDS if favourable == len(cells) else PARTLY if 2 * favourable >= len(cells) else FAILS
+    badge = badge_of(favourable, len(cells))
     return Verdict(badge, favourable, len(cells), stored, tuple(one for comparisons in found for one in comparisons))
+
+
+def badge_of(favourable: int, cells: int) -> Badge:
+    """Whether a claim holds for which so many of its cells speak."""
+    return HOLDS if favourable == cells else PARTLY if 2 * favourable >= cells else FAILS
+
+
+def is_lower(ours: np.ndarray, theirs: np.ndarray, at_least: float) -> bool:
+    """Whether the whole interval of the ratio is above what is asked; with one seed, whether the ratio is."""
+    found = ratio(ours, theirs)
+    return (found.value if found.low is None else found.low) > at_least
 
 
 def final(results: Results, panel: Panel, name: str, condition: str | None = None) -> np.ndarray:
@@ -132,11 +146,9 @@ def series_of(panel: Panel, name: str) -> Series:
 
 
 def _compare(panel: Panel, against: str, ours: np.ndarray, theirs: np.ndarray, at_least: float) -> Evidence:
-    """In favour if the whole interval of the ratio is above what is asked; with one seed, if the ratio is."""
-    found = ratio(ours, theirs)
-    low = found.value if found.low is None else found.low
     means = geometric_mean(ours), geometric_mean(theirs)
-    return Evidence(panel, against, *means, found, difference(ours, theirs), low > at_least)
+    favourable = is_lower(ours, theirs, at_least)
+    return Evidence(panel, against, *means, ratio(ours, theirs), difference(ours, theirs), favourable)
 
 
 def _lower(at_least: float) -> Judge:

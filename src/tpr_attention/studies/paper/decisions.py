@@ -31,6 +31,11 @@ DECISIONS = (
     ),
     ("what lower, substantially and in part mean", "paired ratios over seeds and their intervals", "0019"),
     ("learning rate", "searched on five values for each model and setting, in distribution only", "0018"),
+    (
+        "number of training pairs",
+        "50,000 in the figures; from 30 on in the map, with rates searched for each number",
+        "0029",
+    ),
 )
 
 

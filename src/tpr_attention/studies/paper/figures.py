@@ -1,9 +1,10 @@
 """Every figure of the paper: which trainings it needs and how it is laid out (sec. 4, App. F)."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 
-from tpr_attention.report.panels import Band, Panel, Plan
+from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.studies.contestants import (
     INTERACTIONS,
     PAPER,
@@ -18,6 +19,7 @@ from tpr_attention.studies.contestants import (
 )
 from tpr_attention.studies.paper.readings import DEFAULT, READINGS
 from tpr_attention.studies.study import Setup
+from tpr_attention.training.spec import RunSpec
 
 __all__ = ["FIGURES", "MAIN", "figure"]
 
@@ -39,16 +41,17 @@ def _tests(
 ) -> Iterator[Panel]:
     """The three tests of one task, side by side."""
     read = READINGS[reading]
-    series = tuple(
-        contestant_series(name, read.of(contestant(name, split, interaction, heads), heads), setup) for name in PAPER
-    )
-    floors = tuple(
-        contestant_series(one.name, read.of_floor(one.specs[0]), setup)
-        for one in floor_series(split, interaction, setup)
-    )
+    usual = (contestant_series(name, contestant(name, split, interaction, heads), setup) for name in PAPER)
+    series = tuple(_changed(one, read.of(one.specs[0], heads)) for one in usual)
+    floors = tuple(_changed(one, read.of_floor(one.specs[0])) for one in floor_series(split, interaction, setup))
     for condition, test in TESTS.items():
         about = cell(split, interaction, condition, heads)
         yield Panel(row, prefix + test, about, condition, band, series, floors, mark=solvable)
+
+
+def _changed(series: Series, first: RunSpec) -> Series:
+    """A series with the same seeds and another first spec, which may also have other steps than the setup."""
+    return replace(series, specs=tuple(first.with_seed(spec.seed) for spec in series.specs))
 
 
 def _main_noninteracting(setup: Setup, reading: str) -> Plan:

@@ -106,5 +106,15 @@ READINGS: dict[str, Reading] = {
     "low-rate": Reading(
         "learning rate 0.001 for all, without a search", "0018", training={"training.learning_rate": 0.001}
     ),
+    **{
+        f"pairs-{pairs}": Reading(
+            f"{pairs:,} training pairs instead of 50,000", "0017", training={"training.train_examples": pairs}
+        )
+        for pairs in (100, 300, 1_000, 5_000)
+    },
+    **{
+        f"steps-{steps}": Reading(f"{steps:,} steps of training", "0017", training={"training.steps": steps})
+        for steps in (300, 1_000, 3_000)
+    },
 }
 """Name to reading; all studies use the default."""

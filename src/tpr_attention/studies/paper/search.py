@@ -1,9 +1,7 @@
 """The learning-rate search: the same small grid for every contestant, judged in distribution only."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from math import isnan, log10
-from statistics import fmean
 
 from tpr_attention.report.document import Block, Text
 from tpr_attention.report.panels import Series
@@ -11,12 +9,11 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import CONTESTANTS, contestant
 from tpr_attention.studies.kinds import linked
+from tpr_attention.studies.rate_search import GRID, best_rate, score
 from tpr_attention.studies.study import SEARCH_SEEDS, Setup
-from tpr_attention.training.spec import ROUNDING, RunSpec
+from tpr_attention.training.spec import RunSpec
 
-__all__ = ["GRID", "best_rate", "score", "search", "search_blocks", "search_specs"]
-
-GRID = (0.001, 0.003, 0.01, 0.03, 0.1)
+__all__ = ["search", "search_blocks", "search_specs"]
 
 Key = tuple[str, str | None, int]
 
@@ -38,20 +35,6 @@ def _runs(key: Key, rate: float, steps: int) -> tuple[RunSpec, ...]:
     spec = contestant(name, "square_red", interaction, heads)
     changed = spec.changed({"training.learning_rate": rate, "training.steps": steps})
     return tuple(map(changed.with_seed, SEARCH_SEEDS))
-
-
-def score(losses: list[float]) -> float:
-    """The mean order of magnitude of in-distribution losses over seeds; less is better.
-
-    >>> score([1e-4, 1e-6])
-    -5.0
-    """
-    return fmean(10.0 if isnan(loss) else log10(max(loss, ROUNDING)) for loss in losses)
-
-
-def best_rate(runs: dict[float, tuple[RunSpec, ...]], loss: Callable[[RunSpec], float]) -> float:
-    """The rate with the best score; of equal ones the smallest."""
-    return min(sorted(runs), key=lambda rate: score([loss(spec) for spec in runs[rate]]))
 
 
 def search_blocks(results: Results, setup: Setup) -> list[Block]:
