@@ -129,6 +129,26 @@ class FoldingSlope(nn.Module):
         return numbers @ self.weight.unsqueeze(-3)
 
 
+class Penalised(Slope):
+    """Wants small weights."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+
+    def with_penalty(self, numbers):
+        return self(numbers), 0.3 * self.layers[0].weight.square().sum()
+
+
+class FoldingPenalised(FoldingSlope):
+    """Wants small weights, and is asked for examples sorted by group."""
+
+    def with_penalty(self, numbers):
+        return self(numbers), 0.3 * self.weight.square().sum()
+
+    def by_group_with_penalty(self, numbers):
+        return self.by_group(numbers), 0.3 * self.weight.square().sum((-2, -1))
+
+
 class Dropping(Slope):
     """Draws numbers in training."""
 
@@ -149,3 +169,10 @@ class Branching(Slope):
     def forward(self, numbers):
         output = super().forward(numbers)
         return output if self.layers[0].weight.sum() > 0 else -output
+
+
+class BranchingPenalised(Branching):
+    """Cannot be stacked, and wants small weights."""
+
+    def with_penalty(self, numbers):
+        return self(numbers), 0.3 * self.layers[0].weight.square().sum()

@@ -44,9 +44,17 @@ def alone(spec, dtype=torch.float32):
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, share[training.schedule])
     for step in range(training.steps):
         batch = run.pool.map(lambda tensor, step=step: tensor[step % len(tensor)])
-        loss = next(iter(run.task.measure(model(*batch.inputs), batch).values())).mean()
+        output, penalty = (
+            model.with_penalty(*batch.inputs)
+            if hasattr(model, "with_penalty")
+            else (
+                model(*batch.inputs),
+                0.0,
+            )
+        )
+        loss = next(iter(run.task.measure(output, batch).values())).mean()
         optimiser.zero_grad()
-        loss.backward()
+        (loss + penalty).backward()
         optimiser.step()
         schedule.step()
     return model.eval(), run
