@@ -24,6 +24,7 @@ __all__ = [
     "OutputError",
     "Terminal",
     "clock",
+    "counted",
     "diverged_words",
     "follow",
     "one_line",
@@ -112,6 +113,15 @@ class Terminal(Console):
     def render_str(self, text: str, **how: Any) -> Text:
         """A text as it is printed, alone or in a table."""
         return super().render_str(visible(text), **how)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "run"), counted(1200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def tell(message: str) -> None:

@@ -119,7 +119,7 @@ def test_checksums_of_files_elsewhere_are_not_followed(store, capsys, line):
     said = verified(store, capsys)
     fault = f"{path}: names {line!r}, which is no file of its folder"
     assert (fault if line else f"{path.parent / ('0' * 64)}: missing") in said
-    assert "1 faults" in said
+    assert "1 fault" in said
 
 
 def test_symbolic_links_are_not_followed_out_of_a_store(store, tmp_path, capsys):

@@ -25,7 +25,7 @@ def test_a_changed_file_is_told(store, capsys):
     assert main(["verify", str(store.path)]) == 1
     out = capsys.readouterr().out
     assert f"{path}: empty" in out
-    assert "1 faults" in out
+    assert "1 fault" in out
     assert "1 torn lines" in out
     assert str(SPEC.with_seed(5).digest) not in out
 

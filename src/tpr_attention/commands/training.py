@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from tpr_attention.console import clock, follow
+from tpr_attention.console import clock, counted, follow
 from tpr_attention.runner.checkpoints import CheckpointInterval, Checkpoints
 from tpr_attention.runner.estimate import estimate
 from tpr_attention.runner.executors import Executor, ExecutorSettings, make_executor
@@ -79,7 +79,7 @@ def train_missing(specs: Sequence[RunSpec], store: Store, settings: TrainingSett
     for spec in set(specs).difference(left):
         store.spec(spec.digest)  # is what its name says
     where = "" if settings.dry_run else f" in {store.path}"
-    said = f"{len(specs)} runs, {len(specs) - len(left)} of them stored{where}"
+    said = f"{counted(len(specs), 'run')}, {len(specs) - len(left)} of them stored{where}"
     console.print(said, highlight=False, markup=False, soft_wrap=True)
     if not left:
         return 0

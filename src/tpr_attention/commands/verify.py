@@ -2,6 +2,7 @@
 
 from rich.console import Console
 
+from tpr_attention.console import counted
 from tpr_attention.runner.checkpoints import Checkpoints
 from tpr_attention.runner.store import CURVE, WEIGHTS, Store
 
@@ -23,9 +24,8 @@ def command(store: str, against: str | None, console: Console) -> int:
     if failures:
         console.print(f"{len(failures)} failures on record: failures.jsonl", highlight=False)
     count = sum(1 for _ in runs)
-    console.print(
-        f"{count} runs: " + (f"{len(found)} faults" if found else "all files are as written"), highlight=False
-    )
+    state = counted(len(found), "fault") if found else "all files are as written"
+    console.print(f"{counted(count, 'run')}: {state}", highlight=False)
     if found:
         console.print("delete the folder of a run to have it trained again", highlight=False)
     differ = _compare(runs, Store(against), console) if against is not None and not found else 0
