@@ -22,7 +22,8 @@ EPILOGUE = """
 examples:
   tpr-attention reproduce                       every figure of the paper, then the report
   tpr-attention reproduce --quick               the two main figures, small, in less than a minute
-  tpr-attention reproduce --studies beyond      what goes past the paper, for interacting factors
+  tpr-attention reproduce --studies data        the map: which model is lowest with how many training pairs
+  tpr-attention reproduce --studies beyond      what goes past the paper, in every cell
   tpr-attention run model=resnet seed=[0,1,2]   three trainings of your own
   tpr-attention report --store runs             the report of what is stored
   tpr-attention floors interaction=shape_col    the lowest losses of a task

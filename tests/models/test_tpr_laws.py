@@ -64,6 +64,12 @@ def test_the_majority_of_actions_decides_and_each_learns_for_itself():
     torch.testing.assert_close(gradient, torch.arange(6.0).reshape(3, 2))
 
 
+@pytest.mark.parametrize("options", [{"sparsity": -1.0}, {"sparsity": float("nan")}, {"num_codes": -2}, {"hidden": 0}])
+def test_options_that_make_no_model_are_refused_by_their_name(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        build("tpr-laws", dsprites_composition(), **options)
+
+
 def test_the_penalty_is_the_error_of_the_inputs_laws_and_the_size_of_queries():
     task = dsprites_composition("square_red", "shape_col")
     model = constructed(task, sparsity=0.25)

@@ -1,6 +1,7 @@
 """TPR-Attention that substitutes, recomputes what other roles decide, and cleans up."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
 import torch
@@ -9,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.laws import carried
+from tpr_attention.functional.signature import expect_bool
 from tpr_attention.models.composition.copy_and_update import Actions, ByAction, CopyAndUpdate, Objects
 from tpr_attention.models.composition.folding import found, written
 from tpr_attention.nn.action_attention import ActionTPRAttention
@@ -65,6 +67,9 @@ class TPRLaws(CopyAndUpdate):
         sparsity: float = 3e-5,
     ) -> None:
         super().__init__(num_actions, num_roles, filler_dim)
+        expect_bool(carries=carries)
+        if not 0 <= sparsity < inf:
+            raise ValueError(f"sparsity: expected a number of at least 0, got {sparsity}")
         self.carries, self.sparsity = carries, sparsity
         sizes = num_actions, num_roles, filler_dim
         self.substitute = ActionTPRAttention(*sizes, num_heads, filler_start="identity")
