@@ -27,7 +27,7 @@ sys.path[:] = [folder, *(path for path in sys.path if not path.endswith("/src"))
 sys.meta_path[:] = [Blocked(), *(one for one in sys.meta_path if "editable" not in repr(one).lower())]
 import tpr_attention
 assert tpr_attention.__file__.startswith(folder), tpr_attention.__file__
-needs_more = ("cli", "commands", "console", "report", "runner", "studies")
+needs_more = ("arguments", "cli", "commands", "console", "report", "runner", "studies")
 needs_more += ("tasks.composition.tables", "training.curves")
 for module in pkgutil.walk_packages(tpr_attention.__path__, "tpr_attention."):
     if not module.name.removeprefix("tpr_attention.").startswith(needs_more):

@@ -20,7 +20,7 @@ LEARNERS = [name for name in OURS if name not in ("oracle", "linear-floor")]
 WITH_OUTPUT_MAP = [name for name in LEARNERS if name != "interpolate"]
 WITH_CHOICE = ("tpr", "classical", "classical-roles", "resnet")
 FOLDING = {"tpr", "classical", "classical-matched", "resnet", "resnet-matched", "tpr-second", "tpr-stack"}
-FOLDING |= {"tpr-deep", "classical-deep", "resnet-deep"}
+FOLDING |= {"tpr-laws", "tpr-deep", "classical-deep", "resnet-deep"}
 PLAIN = contestants.__name__
 
 

@@ -84,23 +84,6 @@ def test_a_model_of_ones_own_is_trained_as_if_alone(name, as_users_run_it):
             torch.testing.assert_close(found[spec.digest][key], tensor, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "even"), [("Penalised", False), ("BranchingPenalised", False), ("FoldingPenalised", True)]
-)
-def test_a_penalty_is_added_to_the_loss_in_training_alone(name, even):
-    """In all three ways of calling models."""
-    specs = [own(name).changed({"task.even": even, "seed": seed, "batch_size": 51}) for seed in (0, 1)]
-    found = weights(train(specs, dtype=torch.float64))
-    for spec in specs:
-        model, _ = alone(spec, torch.float64)
-        for key, tensor in model.state_dict().items():
-            torch.testing.assert_close(found[spec.digest][key], tensor, rtol=1e-9, atol=1e-9)
-    plain = {"Penalised": "Slope", "BranchingPenalised": "Branching", "FoldingPenalised": "FoldingSlope"}[name]
-    without = weights(train([spec.changed({"model": own(plain).model.name}) for spec in specs], dtype=torch.float64))
-    sizes = [sum(tensor.abs().sum() for tensor in one.values()) for one in (*found.values(), *without.values())]
-    assert max(sizes[:2]) < min(sizes[2:])
-
-
 @pytest.mark.parametrize("spec", [own("Dropping"), own("Branching"), SMALL.changed({"model": f"{PLAIN}:Drops"})])
 def test_models_that_cannot_be_stacked_have_the_same_bits_alone_and_in_company(spec):
     """Whatever the state of torch's global generator, which is left as it was."""
@@ -287,7 +270,7 @@ def test_long_trainings_and_many_runs_are_worth_compiling():
     long = SMALL.changed({"steps": 50_000})
     assert is_worth_compiling([long])
     assert is_worth_compiling([SMALL.changed({"steps": 10_000, "seed": seed}) for seed in range(5)])
-    assert not is_worth_compiling([SMALL.changed({"steps": 10_000, "seed": seed}) for seed in range(4)])
+    assert not is_worth_compiling([SMALL.changed({"steps": 10_000, "seed": seed}) for seed in range(3)])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 
 from tpr_attention.commands.keys import parse_line
-from tpr_attention.console import counted, table, tell
+from tpr_attention.console import table
 from tpr_attention.report.style import number
 from tpr_attention.tasks.composition.interactions import INTERACTIONS
 from tpr_attention.tasks.composition.splits import SPLITS
@@ -35,8 +35,6 @@ def command(changes: Sequence[str], console: Console) -> int:
     specs = sweep({**cells, "model": "oracle"}, asked)
     shown = [key for key in dict.fromkeys([*(CELLS if name == "composition" else ()), *given]) if key != "task"]
     rows, kinds = [], list[str]()
-    if not console.is_terminal:  # where no progress is shown
-        tell(f"computing the floors of {counted(len(specs), 'task')}")
     with console.status("floors") as status:
         for place, spec in enumerate(specs, start=1):
             status.update(f"floors of task {place} of {len(specs)}")

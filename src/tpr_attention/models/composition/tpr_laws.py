@@ -74,9 +74,10 @@ class TPRLaws(CopyAndUpdate):
         sizes = num_actions, num_roles, filler_dim
         self.substitute = ActionTPRAttention(*sizes, num_heads, filler_start="identity")
         self.laws = RoleLaws(num_roles, filler_dim, hidden=hidden)
-        self.law_gate = nn.Parameter(torch.zeros(num_actions, num_roles))
+        gate = torch.zeros_like(self.substitute.role_map[0])  # [a r]
+        self.law_gate = nn.Parameter(gate.clone())
         self.clean_up = CleanUp(num_roles, filler_dim, num_codes) if num_codes else None
-        self.code_gate = nn.Parameter(torch.zeros(num_actions, num_roles)) if num_codes else None
+        self.code_gate = nn.Parameter(gate.clone()) if num_codes else None
 
     def update(self, reference: Objects, transform: Objects, action: Actions) -> Objects:
         return self._update(reference, transform, action).update
