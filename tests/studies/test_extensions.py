@@ -83,6 +83,15 @@ def test_what_is_carried_is_shown_with_and_without(store):
     ]
 
 
+def test_what_is_carried_is_shown_where_nothing_else_is_stored(store):
+    def carried(spec):
+        return spec.model.name == "tpr-laws" and one_task("shape_col", "square_red")(spec)
+
+    found = section(store, BEYOND, end, carried)
+    assert found.title == "Past the paper: what inputs carry"
+    assert len(rows(found, "carried")) == 3
+
+
 def one_task(interaction, split):
     return lambda spec: (spec.task.options["interaction"], spec.task.options["split"]) == (interaction, split)
 

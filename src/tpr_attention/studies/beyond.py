@@ -133,17 +133,18 @@ def _carried_table(results: Results, setup: Setup) -> list[Block]:
 def _chapter(results: Results, setup: Setup) -> Chapter:
     plans = [make(setup) for make in FIGURES]
     panels = [panel for plan in plans for panel in plan.panels if results.complete((*panel.series, *panel.floors))]
+    carried = _carried_table(results, setup)
     if not panels:
-        return Chapter()
+        return Chapter((), (Section("Past the paper: what inputs carry", carried),)) if carried else Chapter()
     goals = {name: [Goal(one, final(results, one, name), heights(results, one)) for one in panels] for name in JUDGED}
     cells = sum(len(plan.panels) for plan in plans)
     said = [_verdict(name, found, cells) for name, found in goals.items()]
     blocks: list[Block] = [
         Text(" ".join(said)),
         Text(_explained()),
-        *(Curves(plan, results) for plan in plans),
+        *(Curves(plan, results) for plan in plans if any(map(results.stored, plan.series()))),
         _table(results, panels, goals),
-        *_carried_table(results, setup),
+        *carried,
     ]
     return Chapter((f"Past the paper: {said[-1]}",), (Section("Past the paper: every cell", blocks),))
 

@@ -136,7 +136,7 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
             "variance; targets are clean. Without noise both floors are zero at every size. How time "
             "grows is measured apart, by `benchmarks/scaling.py`."
         ),
-        *(Curves(plan, results) for plan in plans),
+        *(Curves(plan, results) for plan in plans if any(map(results.stored, plan.series()))),
         Table(
             "scaling",
             "Final losses by size, arithmetic mean over seeds; the copy is where training starts.",
