@@ -98,9 +98,9 @@ def test_the_ratios_of_the_readme_are_those_measured():
         assert f"| {r} x {f} | {' | '.join(ratios)} |" in readme
 
 
-def test_the_result_of_the_readme_is_that_of_the_reproduction():
+def test_the_result_of_the_readme_is_that_of_the_map():
     said = re.sub(r"\s+", " ", (ROOT / "README.md").read_text())
-    shown = (ROOT / "docs" / "reproduction.md").read_text()
+    shown = (ROOT / "docs" / "map.md").read_text()
     assert "better than attention and a ResNet do, however many training pairs there are" in said
     (without,) = set(
         re.findall(r"Without interaction, the claim .*? holds at every number of pairs that was (\w+)", shown)
@@ -151,7 +151,7 @@ def test_the_letters_of_the_notation_are_those_of_the_signatures():
 
 
 def test_the_figures_of_the_reproduction_are_there():
-    for name in ("docs/reproduction.md", "README.md"):
+    for name in ("docs/reproduction.md", "docs/map.md", "docs/beyond.md", "README.md"):
         page = ROOT / name
         for path in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text()):
             assert (page.parent / path).exists(), path
