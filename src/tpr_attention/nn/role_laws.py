@@ -25,7 +25,7 @@ SHORT = 1e-3  # a filler much shorter than that has no direction worth keeping
 class RoleLaws(nn.Module):
     r"""For each role of an object, the filler that the other roles suggest.
 
-    law(O)_r = b_r + sum_{s != r} L_rs O_s + sum_h P_rh (f_1 (x) f_2) + sum_h U_rh (g / |g|) + V_r act(W_r e + c_r)
+    law(O)_r = b_r + sum_{s != r} L_rs O_s + sum_h P_rh (f_1 (x) f_2) + sum_h U_rh (g / norm(g)) + V_r act(W_r e + c_r)
 
     f_1, f_2, g, and the three parts of e, are fillers q^T O that heads of the role extract from the object. Their role
     queries q are zero at the role r itself. Heads of four kinds so give a function of what they read: linear, of second
