@@ -260,3 +260,11 @@ def test_floors_that_would_take_hours(keys, numbers, capsys):
     assert "at most 2,000 numbers and 200,000 means of products" in said
     assert said.endswith(f"got {numbers}")
     assert time.monotonic() - begun < 60
+
+
+def test_floors_that_take_long_say_so_where_no_progress_is_shown(capsys, monkeypatch):
+    monkeypatch.setattr("tpr_attention.commands.floors.SILENT_SECONDS", 0.0)
+    assert main(["floors", "split=square_red", "interaction=null"]) == 0
+    said = capsys.readouterr()
+    assert said.err == "computing floors ...\n"
+    assert "solvable" in said.out

@@ -1,12 +1,14 @@
 """`tpr-attention floors`: how low a loss can be, from the task alone."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Timer
 
 from rich.console import Console
 
 from tpr_attention.commands.keys import parse_line
-from tpr_attention.console import table
+from tpr_attention.console import table, tell
 from tpr_attention.report.style import number
 from tpr_attention.tasks.composition.interactions import INTERACTIONS
 from tpr_attention.tasks.composition.splits import SPLITS
@@ -14,6 +16,8 @@ from tpr_attention.training.spec import RunSpec, SpecError, full_key
 from tpr_attention.training.sweep import sweep
 
 __all__ = ["command"]
+
+SILENT_SECONDS = 3.0
 
 CELLS: dict[str, object] = {"task.interaction": [None, *INTERACTIONS], "task.split": [*SPLITS]}
 """What is shown if nothing is asked for: the paper's tasks."""
@@ -35,7 +39,11 @@ def command(changes: Sequence[str], console: Console) -> int:
     specs = sweep({**cells, "model": "oracle"}, asked)
     shown = [key for key in dict.fromkeys([*(CELLS if name == "composition" else ()), *given]) if key != "task"]
     rows, kinds = [], list[str]()
-    with console.status("floors") as status:
+    late = Timer(SILENT_SECONDS, tell, ["computing floors ..."])
+    late.daemon = True
+    if not console.is_terminal:  # where no progress is shown
+        late.start()
+    with console.status("floors") as status, _cancelled(late):
         for place, spec in enumerate(specs, start=1):
             status.update(f"floors of task {place} of {len(specs)}")
             values = spec.keys()
@@ -47,6 +55,14 @@ def command(changes: Sequence[str], console: Console) -> int:
     columns = [key.removeprefix("task.") for key in shown]
     table("floors", [*columns, "condition", *kinds, "solvable"], rows, console)
     return 0
+
+
+@contextmanager
+def _cancelled(timer: Timer) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _floors(spec: RunSpec) -> Mapping[str, Mapping[str, float]]:

@@ -179,7 +179,7 @@ def _explained() -> str:
         f"settings: `tpr-second`, {words('tpr-second')} (a memory of order two, appendix C) beside the paper's, in one "
         "layer; `tpr-stack`, two blocks, of which the first substitutes and the second reads what has become of it, "
         "with linear, normalised and second-order heads (both chosen on some of these cells, decision 0021); "
-        "`tpr-laws`, which substitutes, recomputes roles by laws of objects and cleans up (chosen on other laws, "
+        "`tpr-laws`, which substitutes, recomputes roles by laws of objects and cleans up (chosen on other "
         "splits and seeds, decision 0030). A cell is solvable if training, or an input, tells all that its "
         f"answers need. The goal: a mean loss of at most {LOW:g}, at most {WORST:g} for the worst seed and {TIMES:g} "
         "times below the best linear fit where a cell with an interaction is solvable, at most "
