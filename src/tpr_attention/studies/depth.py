@@ -47,7 +47,7 @@ RATES: dict[str, dict[int, float]] = {
     }.items()
 }
 """Model to number of layers to the learning rate that `depth-search` found."""
-GRID = (0.003, 0.01, 0.03)
+GRID = (0.003, 0.01, 0.03, 0.1)
 
 
 def _spec(name: str, interaction: str | None, layers: int, rate: float | None = None) -> RunSpec:
