@@ -63,10 +63,11 @@ def it_draws_what_it_says(case: Case) -> None:
             assert not any(tensor.requires_grad for tensor in batch.tensors())
 
 
-def shapes_are_the_same_under_all_conditions(case: Case) -> None:
+def shapes_are_the_same_for_all_examples_of_a_condition(case: Case) -> None:
     task = case.task
-    batches = [task.draw(condition, COUNT, generator(), torch.float32) for condition in every_condition(task)]
-    assert len({tuple(tensor.shape for tensor in batch.tensors()) for batch in batches}) == 1
+    for condition in every_condition(task):
+        batches = [task.draw(condition, count, generator(count), torch.float32) for count in (COUNT, 1, 0)]
+        assert len({tuple(tensor.shape[1:] for tensor in batch.tensors()) for batch in batches}) == 1
 
 
 def the_same_generator_gives_the_same_bits(case: Case) -> None:
@@ -235,7 +236,7 @@ def names_pictures_and_floors_fit_the_examples(case: Case) -> None:
 CHECKS = (
     it_keeps_the_contract,
     it_draws_what_it_says,
-    shapes_are_the_same_under_all_conditions,
+    shapes_are_the_same_for_all_examples_of_a_condition,
     the_same_generator_gives_the_same_bits,
     what_is_held_out_is_where_it_must_be,
     metrics_are_numbers_of_examples,

@@ -10,5 +10,10 @@ TASKS: dict[str, str] = {
     "composition": "tpr_attention.tasks.composition.task:dsprites_composition",
     "random-composition": "tpr_attention.tasks.composition.worlds:random_composition",
     "table-composition": "tpr_attention.tasks.composition.tables:table_composition",
+    "recall-capacity": "tpr_attention.tasks.recall.capacity:Capacity",
+    "recall-compositional": "tpr_attention.tasks.recall.compositional:Compositional",
+    "recall-contextual": "tpr_attention.tasks.recall.contextual:Contextual",
+    "recall-hops": "tpr_attention.tasks.recall.hops:Hops",
+    "recall-sar": "tpr_attention.tasks.recall.sar:Sar",
 }
 """Name to the constructor's import path."""
