@@ -1,4 +1,4 @@
-"""The literal definition of `recall`: a memory for every position, queried by every head."""
+"""The literal definitions of `recall`, a memory for every position, queried by every head, and of `read`."""
 
 import torch
 
@@ -31,3 +31,14 @@ def with_all_axes(objects, match_role, target_role):
     if target_role.ndim == 2:
         target_role = target_role.expand(*every, *target_role.shape)
     return match_role, target_role
+
+
+def read_by_definition(objects, match_role, match_filler, target_role, *, keys=None, gate=None, visible=None):
+    """`[*batch s r f]` and queries at q positions with all their axes -> extracted fillers `[*batch q h f]`."""
+    keys = objects if keys is None else keys
+    scores = torch.einsum("...qhmr,...srf,...qhmf->...qhsm", match_role, keys, match_filler).prod(-1)
+    if gate is not None:
+        scores = scores * gate.mT.unsqueeze(-3)
+    if visible is not None:
+        scores = scores * visible.unsqueeze(-2)
+    return torch.einsum("...qhs,...qhr,...srf->...qhf", scores, target_role, objects)

@@ -39,3 +39,12 @@ def test_the_mean_is_the_sum_over_the_count(normal):
     fillers, count = normal(2, 3, 4, 5), torch.tensor([1.0, 2.0, 7.0]).double()
     for t in range(3):
         torch.testing.assert_close(by_count(fillers, count)[:, t], fillers[:, t] / count[t])
+
+
+def test_every_sequence_may_have_a_count_of_its_own(normal):
+    fillers, count = normal(2, 3, 4, 5), torch.tensor([[1.0, 2.0, 7.0], [0.0, 0.0, 1.0]]).double()
+    found = by_count(fillers, count)
+    torch.testing.assert_close(found[0], fillers[0] / count[0, :, None, None])
+    torch.testing.assert_close(found[1], fillers[1] * count[1, :, None, None])
+    (gradient,) = torch.autograd.grad(found.sum(), fillers)
+    assert gradient.isfinite().all()

@@ -222,7 +222,7 @@ def test_a_dual_basis_under_vmap_and_on_the_meta_device_is_not_looked_at():
 
 
 def test_readouts_of_the_wrong_shape(as_users_run_it):
-    with pytest.raises(ValueError, match=r"count: expected \[t\] with t=5, got shape \[1\]"):
+    with pytest.raises(ValueError, match=r"count: expected \[t\] or \[\*batch t\] with .*t=5, got shape \[1\]"):
         by_count(torch.ones(5, 2, 3), torch.ones(1))
     for readout in (to_unit_rms, to_unit_length):
         with pytest.raises(ValueError, match="fillers: expected at least one entry along f, got none"):

@@ -1,8 +1,8 @@
 """The algebra of TPR-Attention: pure functions on tensors, without parameters or state.
 
 The definitions of the paper are `bind`, `superpose`, `unbind` and `tag`; `memorise`, `match`, `extract`, `rebind` and
-`attend`; and for any order `memorise_general` and `match_general`. `recall` and `match_unbuilt` give the same results
-without building the memory.
+`attend`; and for any order `memorise_general` and `match_general`. `recall`, `read` and `match_unbuilt` give the same
+results without building the memory.
 
 Appendix D as functions of an action is in `tpr_attention.functional.action`, which needs no torch: a name is imported
 when it is first used.
@@ -15,7 +15,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "attention": ["attend", "extract", "match", "memorise", "rebind"],
         "binding": ["bind", "dual_basis", "superpose", "tag", "unbind"],
-        "factored": ["recall", "state_shape"],
+        "factored": ["read", "recall", "state_shape"],
         "general": ["match_general", "match_unbuilt", "memorise_general"],
+        "softmax_match": ["clean_by_stored", "recall_softmax"],
     },
 )

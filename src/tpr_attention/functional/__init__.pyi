@@ -10,8 +10,11 @@ from tpr_attention.functional.binding import dual_basis as dual_basis
 from tpr_attention.functional.binding import superpose as superpose
 from tpr_attention.functional.binding import tag as tag
 from tpr_attention.functional.binding import unbind as unbind
+from tpr_attention.functional.factored import read as read
 from tpr_attention.functional.factored import recall as recall
 from tpr_attention.functional.factored import state_shape as state_shape
 from tpr_attention.functional.general import match_general as match_general
 from tpr_attention.functional.general import match_unbuilt as match_unbuilt
 from tpr_attention.functional.general import memorise_general as memorise_general
+from tpr_attention.functional.softmax_match import clean_by_stored as clean_by_stored
+from tpr_attention.functional.softmax_match import recall_softmax as recall_softmax

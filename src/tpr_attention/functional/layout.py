@@ -12,14 +12,14 @@ __all__ = ["Reading", "by_head", "by_sequence"]
 
 
 class Reading(NamedTuple):
-    """Linear attention over b sequences of keys and values, which form b memories."""
+    """Linear attention of queries at q positions over b sequences of s keys and values, which form b memories."""
 
-    match_role: Float[Tensor, "b t g m r"] | None
-    match_filler: Float[Tensor, "b t g m f"]
-    key: Float[Tensor, "b t m_k d"]  # m_k is 1, one key for all matches, or m
-    value: Float[Tensor, "b t v"] | None  # None: the key
-    target_role: Float[Tensor, "b t g r"] | None
-    state: Float[Tensor, "b p v"] | None
+    match_role: Float[Tensor, "b q g m r"] | None
+    match_filler: Float[Tensor, "b q g m f"]
+    key: Float[Tensor, "b s m_k d"]  # m_k is 1, one key for all matches, or m
+    value: Float[Tensor, "b s v"] | None  # None: the key
+    target_role: Float[Tensor, "b q g r"] | None
+    state: Float[Tensor, "b p v"] | None = None
 
     def num_matches(self) -> int:
         return self.match_filler.shape[3]
@@ -33,7 +33,7 @@ class Reading(NamedTuple):
     def num_features(self) -> int:
         return num_features(self.key.shape[3], self.num_matches(), shared_key=self.shared_key())
 
-    def queries(self) -> Float[Tensor, "b t g m d"]:
+    def queries(self) -> Float[Tensor, "b q g m d"]:
         if self.match_role is None:
             return self.match_filler
         return (self.match_role.unsqueeze(-1) * self.match_filler.unsqueeze(-2)).flatten(-2)
@@ -45,33 +45,54 @@ class Reading(NamedTuple):
 
 
 def by_sequence(
-    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
+    objects: Tensor,
+    match_role: Tensor,
+    match_filler: Tensor,
+    target_role: Tensor,
+    *,
+    keys: Tensor | None = None,
+    gate: Tensor | None = None,
+    state: Tensor | None = None,
 ) -> Reading:
     """One memory of whole objects for each sequence, which all heads read."""
-    every, (roles, filler_dim) = objects.shape[:-2], objects.shape[-2:]
-    length, (heads, matches) = every[-1], match_filler.shape[-3:-1]
+    stored, (roles, filler_dim) = objects.shape[-3], objects.shape[-2:]
+    every, (heads, matches) = match_filler.shape[:-3], match_filler.shape[-3:-1]
+    value = objects.reshape(-1, stored, roles * filler_dim)
+    if gate is not None:
+        value = value * gate.reshape(-1, stored, 1)
     return Reading(
-        match_role.expand(*every, heads, matches, roles).reshape(-1, length, heads, matches, roles),
-        match_filler.reshape(-1, length, heads, matches, filler_dim),
-        objects.reshape(-1, length, 1, roles * filler_dim),
-        None,
-        target_role.expand(*every, heads, roles).reshape(-1, length, heads, roles),
+        match_role.expand(*every, heads, matches, roles).reshape(-1, every[-1], heads, matches, roles),
+        match_filler.reshape(-1, every[-1], heads, matches, filler_dim),
+        (objects if keys is None else keys).reshape(-1, stored, 1, roles * filler_dim),
+        None if keys is None and gate is None else value,
+        target_role.expand(*every, heads, roles).reshape(-1, every[-1], heads, roles),
         None if state is None else state.reshape(-1, *state.shape[-2:]),
     )
 
 
 def by_head(
-    objects: Tensor, match_role: Tensor, match_filler: Tensor, target_role: Tensor, state: Tensor | None
+    objects: Tensor,
+    match_role: Tensor,
+    match_filler: Tensor,
+    target_role: Tensor,
+    *,
+    keys: Tensor | None = None,
+    gate: Tensor | None = None,
+    state: Tensor | None = None,
 ) -> Reading:
     """One memory of fillers for each head of each sequence: what its roles read of the objects is known beforehand."""
-    length, filler_dim, matches = objects.shape[-3], objects.shape[-1], match_filler.shape[-2]
+    stored, filler_dim, (length, _, matches) = objects.shape[-3], objects.shape[-1], match_filler.shape[-4:-1]
     every_role = match_role.flatten(0, 1)  # joined, or the gradient of one match has strides of which DDP warns
-    key = torch.einsum("kr,...trf->...ktf", every_role, objects).reshape(-1, matches, length, filler_dim)
+    matched = objects if keys is None else keys
+    key = torch.einsum("kr,...trf->...ktf", every_role, matched).reshape(-1, matches, stored, filler_dim)
+    value = torch.einsum("hr,...trf->...htf", target_role, objects)
+    if gate is not None:
+        value = value * gate.mT.unsqueeze(-1)
     return Reading(
         None,
         match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
         key.movedim(1, 2),
-        torch.einsum("hr,...trf->...htf", target_role, objects).reshape(-1, length, filler_dim),
+        value.reshape(-1, stored, filler_dim),
         None,
         None if state is None else state.reshape(-1, *state.shape[-2:]),
     )

@@ -20,13 +20,15 @@ TINY = 1e-12  # for zeros: the mean square of the others is at least one over th
 
 
 @checked
-def by_count(fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"]) -> Float[Tensor, "*batch t h f"]:
-    """Divide the sum by the number of objects in memory, which gives the mean.
+def by_count(
+    fillers: Float[Tensor, "*batch t h f"], count: Float[Tensor, "t"] | Float[Tensor, "*batch t"]
+) -> Float[Tensor, "*batch t h f"]:
+    """Divide the sum by the number of objects in memory, which gives the mean; zero where there are none.
 
-    >>> by_count(torch.full((1, 2, 1, 1), 6.0), torch.tensor([1.0, 2.0])).flatten()
-    tensor([6., 3.])
+    >>> by_count(torch.full((1, 3, 1, 1), 6.0), torch.tensor([0.0, 1.0, 2.0])).flatten()
+    tensor([0., 6., 3.])
     """
-    return fillers / count[:, None, None]
+    return fillers / count.masked_fill(count == 0, torch.inf)[..., None, None]
 
 
 @checked

@@ -8,14 +8,17 @@ names the argument, what was expected and what came.
 import difflib
 import functools
 import inspect
+import math
 import os
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from numbers import Integral
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
+
+from tpr_attention.functional.shapes import FLOATS, Sizes, expect, expect_mask
 
 __all__ = [
     "Sizes",
@@ -25,6 +28,8 @@ __all__ = [
     "expect_alike",
     "expect_bool",
     "expect_generator",
+    "expect_mask",
+    "expect_number",
     "expect_parameters",
     "expect_positive",
     "expect_room",
@@ -37,42 +42,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 V = TypeVar("V")
 
-Sizes = dict[str, int | tuple[int, ...]]
-
-FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # torch cannot compute in those of 8 bits
 ADDRESSES = 2**63 - 1  # the bytes that torch can count
 MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else ADDRESSES
-
-
-def expect(name: str, value: object, axes: str | Sequence[str], sizes: Sizes) -> None:
-    """Check that `value` is a floating-point tensor with these axes, and learn the sizes that are new.
-
-    `axes` reads as a jaxtyping shape (`"*batch t r f"`); alternatives are a sequence of them. A name that `sizes`
-    already holds must have that size; other names are added to it.
-
-    >>> expect("objects", torch.zeros(2, 7, 6, 3), "*batch t r f", {"r": 6, "f": 4})
-    Traceback (most recent call last):
-    ...
-    ValueError: objects: expected [*batch t r f] with r=6, f=4, got shape [2, 7, 6, 3]
-    """
-    alternatives = (axes,) if isinstance(axes, str) else axes
-    if isinstance(value, Tensor) and value.dtype in FLOATS and value.layout == torch.strided and not value.is_nested:
-        for alternative in alternatives:
-            if _fits(value.shape, alternative, sizes):
-                return
-    wanted = " or ".join(f"[{alternative}]" for alternative in alternatives)
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name}: expected a tensor {wanted}, got {type(value).__name__}")
-    if value.dtype not in FLOATS:
-        raise TypeError(f"{name}: expected a floating-point tensor {wanted} of 16, 32 or 64 bits, got {value.dtype}")
-    if value.layout != torch.strided or value.is_nested:
-        layout = "a nested tensor" if value.is_nested else value.layout
-        raise TypeError(f"{name}: expected a dense tensor {wanted}, got {layout}")
-    letters = " ".join(alternatives).replace("*", "").split()
-    known = ", ".join(f"{k}={_show(v)}" for k, v in sizes.items() if k in letters)
-    raise ValueError(
-        f"{name}: expected {wanted}{' with ' + known if known else ''}, got shape {_show(tuple(value.shape))}"
-    )
 
 
 def expect_alike(tensors: Mapping[str, Tensor | None], *, dtypes: bool = True) -> None:
@@ -131,6 +102,23 @@ def expect_bool(**flags: object) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise TypeError(f"{name}: expected True or False, got {flag!r}")
+
+
+def expect_number(name: str, number: object, most: float | None = None) -> float:
+    """Check that a number is finite and above zero, or if it has an upper limit at least zero, and return it.
+
+    >>> expect_number("temperature", 0)
+    Traceback (most recent call last):
+    ...
+    ValueError: temperature: expected a finite number above 0, got 0
+    """
+    wanted = "a finite number above 0" if most is None else f"a number from 0 to {most:g}"
+    if isinstance(number, bool) or not isinstance(number, Real):
+        raise TypeError(f"{name}: expected {wanted}, got {number!r}")
+    value = float(number)
+    if not (0 < value < math.inf if most is None else 0 <= value <= most):
+        raise ValueError(f"{name}: expected {wanted}, got {number!r}")
+    return value
 
 
 def expect_generator(generator: object) -> None:
@@ -212,12 +200,13 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     Its tensors share one dtype and one device, except those that may be None: a state has the precision of the sum.
     """
-    specs: dict[str, tuple[tuple[str, ...], bool]] = {}
+    specs: dict[str, tuple[tuple[str, ...], bool, bool]] = {}
     parameters = inspect.signature(function).parameters
     for name, parameter in parameters.items():
-        axes = tuple(_shapes(parameter.annotation))
-        if axes:
-            specs[name] = axes, parameter.default is None
+        arrays = tuple(_arrays(parameter.annotation))
+        if arrays:
+            axes = tuple(array.dim_str for array in arrays)
+            specs[name] = axes, parameter.default is None, "bool" in arrays[0].dtypes
     names = tuple(parameters)
 
     @functools.wraps(function)
@@ -225,11 +214,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         given = {**{name: args[k] for k, name in enumerate(names[: len(args)])}, **kwargs}
         sizes: Sizes = {}
         tensors: dict[str, Tensor] = {}
-        for name, (axes, optional) in specs.items():
+        for name, (axes, optional, mask) in specs.items():
             value = given.get(name)
             if value is None and (optional or name not in given):
                 continue  # a missing argument is Python's own error
-            expect(name, value, axes, sizes)
+            (expect_mask if mask else expect)(name, value, axes, sizes)
             if not optional:
                 tensors[name] = typing.cast(Tensor, value)
         expect_alike(tensors)
@@ -238,31 +227,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
-def _shapes(annotation: object) -> Iterator[str]:
+def _arrays(annotation: object) -> Iterator[Any]:
+    """The annotations of jaxtyping in a union, or the only one."""
     if hasattr(annotation, "dim_str"):
-        yield annotation.dim_str
+        yield annotation
     for part in typing.get_args(annotation):
-        yield from _shapes(part)
-
-
-def _fits(shape: Sequence[int], axes: str, sizes: Sizes) -> bool:
-    """Whether the shape has these axes; if so, `sizes` learns them."""
-    names = axes.split()
-    lead = len(shape) - len(names) + 1 if names[0][0] == "*" else 0
-    if lead < 0 or len(shape) - lead != len(names) - (names[0][0] == "*"):
-        return False
-    found: Sizes = {}
-    if names[0][0] == "*":
-        batch, names = names[0][1:], names[1:]
-        found[batch] = tuple(shape[:lead])
-        if sizes.get(batch, found[batch]) != found[batch]:
-            return False
-    for name, size in zip(names, shape[lead:], strict=True):
-        if found.get(name, sizes.get(name, size)) != size:
-            return False
-        found[name] = size
-    sizes.update(found)
-    return True
+        yield from _arrays(part)
 
 
 def _rounded(number: int, unit: int = 1) -> str:
@@ -272,7 +242,3 @@ def _rounded(number: int, unit: int = 1) -> str:
     ('36', 'over 1e+308')
     """
     return f"{number / unit:.2g}" if number // unit < 10**308 else "over 1e+308"
-
-
-def _show(size: int | tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, size))}]" if isinstance(size, tuple) else str(size)

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-__all__ = ["causal_mask", "chunk_size", "extract_each", "sweep"]
+__all__ = ["chunk_size", "extract_each", "sweep"]
 
 _KEEP_READOUT = 16  # for sequences up to this many times the width: a fifth of the work, for the memory it takes
 _SMALL, _MIDDLE = 32, 256  # widths of the memory up to which the sizes below measured best
@@ -42,8 +42,10 @@ def sweep(
     value: Float[Tensor, "b t v"] | None,
     target_role: Float[Tensor, "b t g r_t"] | None,
     state: Float[Tensor, "b p v"],
+    *,
+    exclude_self: bool = False,
 ) -> tuple[Float[Tensor, "b t g f"], Float[Tensor, "b p v"]]:
-    """Read every position's memory, the position itself included; also return the memory after the last.
+    """Read every position's memory, the position itself included or not; also return the memory after the last.
 
     Where `match_role` is given the query is its outer product with `query`, and where `target_role` is given the
     read-out is a role-filler matrix that it contracts: both products are as wide as the memory and are formed a block
@@ -58,7 +60,7 @@ def sweep(
     present = [x for x in (*tensors, state) if x is not None]
     keep = torch.is_grad_enabled() and any(x.requires_grad for x in present) and length <= _KEEP_READOUT * width
     block = chunk * _chunks_in_block(width)
-    readout, after, *_ = _Sweep.apply(*tensors, state, chunk, block, keep)  # type: ignore[no-untyped-call]
+    readout, after, *_ = _Sweep.apply(*tensors, state, chunk, block, keep, exclude_self)  # type: ignore[no-untyped-call]
     return readout[:, :length] if padding else readout, after
 
 
@@ -76,8 +78,9 @@ class _Sweep(torch.autograd.Function):
         chunk: int,
         block: int,
         keep: bool,
+        exclude_self: bool,
     ) -> tuple[Tensor, ...]:
-        mask = causal_mask(chunk, query)
+        mask = _causal_mask(chunk, query, exclude_self)
         outputs, starts, scores, readouts = [], [], [], []
         for i in range(-(-key.shape[1] // block)):
             at = _block(i, block, key)
@@ -94,7 +97,7 @@ class _Sweep(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        *tensors, ctx.chunk, ctx.block, ctx.keep = inputs
+        *tensors, ctx.chunk, ctx.block, ctx.keep, ctx.exclude_self = inputs
         ctx.save_for_backward(*tensors, *output[2:])
         kept = output[2:] if _depends_on_the_past(ctx) else output[1:]
         ctx.mark_non_differentiable(*kept)
@@ -116,7 +119,7 @@ class _Sweep(torch.autograd.Function):
             d_output = query.new_zeros(*query.shape[:3], _filler_dim(kept[0], target_role))
         if d_state is None:
             d_state = torch.zeros_like(kept[0])
-        mask = causal_mask(chunk, query)
+        mask = _causal_mask(chunk, query, ctx.exclude_self)
         found: tuple[list[Tensor | None], ...] = ([], [], [], [], [])
         for i in reversed(range(blocks)):
             at = _block(i, ctx.block, key)
@@ -149,7 +152,7 @@ class _Sweep(torch.autograd.Function):
             parts = d_match, d_query, d_key, d_value, d_target
             for gradient, part in zip(found, parts, strict=True):
                 gradient.append(part)
-        return (*map(_joined, found), d_state, None, None, None)
+        return (*map(_joined, found), d_state, None, None, None, None)
 
 
 def _joined(blocks: list[Tensor | None]) -> Tensor | None:
@@ -173,9 +176,9 @@ def _filler_dim(state: Tensor, target_role: Tensor | None) -> int:
     return state.shape[2] // (1 if target_role is None else target_role.shape[3])
 
 
-def causal_mask(length: int, query: Tensor) -> Tensor:
+def _causal_mask(length: int, query: Tensor, exclude_self: bool) -> Tensor:
     """1 where a row's position may see a column's, for rows `(t g)`, g being the query's third axis."""
-    mask = torch.ones(length, length, dtype=query.dtype, device=query.device).tril()
+    mask = torch.ones(length, length, dtype=query.dtype, device=query.device).tril(-int(exclude_self))
     return mask.unsqueeze(1).expand(-1, query.shape[2], -1).reshape(-1, length)
 
 
