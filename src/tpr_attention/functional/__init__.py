@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "binding": ["bind", "dual_basis", "superpose", "tag", "unbind"],
         "factored": ["read", "recall", "state_shape"],
         "general": ["match_general", "match_unbuilt", "memorise_general"],
+        "replace": ["recall_replace"],
         "softmax_match": ["clean_by_stored", "recall_softmax"],
     },
 )

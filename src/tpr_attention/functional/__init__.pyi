@@ -16,5 +16,6 @@ from tpr_attention.functional.factored import state_shape as state_shape
 from tpr_attention.functional.general import match_general as match_general
 from tpr_attention.functional.general import match_unbuilt as match_unbuilt
 from tpr_attention.functional.general import memorise_general as memorise_general
+from tpr_attention.functional.replace import recall_replace as recall_replace
 from tpr_attention.functional.softmax_match import clean_by_stored as clean_by_stored
 from tpr_attention.functional.softmax_match import recall_softmax as recall_softmax
