@@ -78,7 +78,7 @@ def test_the_search_tells_the_table_of_rates(store):
     save(store, plans_of(["data-search"], SETUP), by_rate)
     results = Results(store, DATA.specs(SETUP))
     found = search(SETUP).found(results)
-    assert found == {name: {size: 0.03 if size == 30 else 0.003 for size in SIZES} for name in RATES}
+    assert found == {(name, size): 0.03 if size == 30 else 0.003 for name in RATES for size in SIZES}
     document, _ = compose(store, SETUP)  # of the search alone
     (section,) = (one for one in document.sections if one.title == "Learning rates by number of training pairs")
     table = rows(section, "data-search")
@@ -97,7 +97,7 @@ def test_a_search_of_which_a_run_is_missing_finds_nothing(store):
     save(store, kept[:-1], by_rate)
     assert search(SETUP).found(Results(store, specs)) == {}
     save(store, kept[-1:], by_rate)
-    assert search(SETUP).found(Results(store, specs)) == {"tpr": {100: 0.003}}
+    assert search(SETUP).found(Results(store, specs)) == {("tpr", 100): 0.003}
 
 
 @pytest.mark.parametrize("size", [30, 10_000])

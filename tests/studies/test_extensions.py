@@ -125,7 +125,7 @@ def test_far_above_the_best_guess_is_missed(store):
 
 
 def test_a_goal_is_not_met_by_leaving_out_seeds_that_diverged():
-    panel = beyond.FIGURES[0](SETUP).panels[0]
+    panel = beyond.figures(SETUP)[0].panels[0]
     floors = {"linear-floor": 0.0, "oracle": 0.0}
     assert Goal(panel, np.array([1e-8, 1e-8]), floors).is_met
     assert not Goal(panel, np.array([np.inf, 1e-8]), floors).is_met
@@ -245,6 +245,6 @@ def test_a_report_of_runs_that_all_diverged(store):
 
 
 def test_every_depth_has_its_own_model():
-    (plan,) = (make(SETUP) for make in depth.FIGURES)
+    plan = depth.figure(SETUP)
     names = {spec.model.name for series in plan.panels[0].series for spec in series.specs}
     assert names == {"tpr", "tpr-deep", "classical", "classical-deep", "resnet", "resnet-deep"}

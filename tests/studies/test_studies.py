@@ -120,7 +120,7 @@ def _trained(panel):
 
 
 def test_search_is_the_same_for_all_and_apart_from_the_studies():
-    found = search(50)
+    found = search(50).runs
     rates = {(name, *setting): rate for name, one in CONTESTANTS.items() for setting, rate in one.rates.items()}
     assert set(found) == set(rates)
     for runs in found.values():
@@ -135,7 +135,7 @@ def test_search_is_the_same_for_all_and_apart_from_the_studies():
 
 
 def test_the_best_rate_has_the_lowest_order_of_magnitude():
-    rates = search(50)["tpr", None, 4]
+    rates = search(50).runs["tpr", None, 4]
     losses = dict(
         zip(
             GRID,
@@ -151,7 +151,7 @@ def test_a_run_that_diverged_counts_as_ten_orders():
 
 
 def test_rounding_does_not_decide():
-    rates = search(50)["tpr", None, 4]
+    rates = search(50).runs["tpr", None, 4]
     assert best_rate(rates, lambda spec: 1e-11 * spec.training.learning_rate) == GRID[0]
 
 
@@ -172,7 +172,7 @@ def test_runs_of_studies_are_known_whatever_their_seeds_and_steps():
 
 
 def test_past_the_paper_every_cell_has_the_same_contestants():
-    panels = [panel for make in beyond.FIGURES for panel in make(Setup()).panels]
+    panels = [panel for plan in beyond.figures(Setup()) for panel in plan.panels]
     assert len({tuple(panel.cell.values()) for panel in panels}) == len(panels) == 27
     for name in NEW:
         specs = {spec for panel in panels for series in panel.series if series.name == name for spec in series.specs}
@@ -184,7 +184,7 @@ def test_past_the_paper_every_cell_has_the_same_contestants():
 
 def test_lines_against_a_size_have_a_spec_for_each_size_and_seed():
     (layers,) = (make(Setup(seeds=2)) for make in depth.FIGURES)
-    worlds = [make(Setup(seeds=2)) for make in scaling.FIGURES]
+    worlds = scaling.figures(Setup(seeds=2))
     for panel in (panel for plan in (layers, *worlds) for panel in plan.panels):
         for series in panel.series:
             assert [spec.seed for spec in series.specs] == [0, 1] * len(panel.sizes)

@@ -35,6 +35,16 @@ class Interval(NamedTuple):
     low: float | None
     high: float | None
 
+    @property
+    def least(self) -> float:
+        """The lower end; the value if there is none."""
+        return self.value if self.low is None else self.low
+
+    @property
+    def most(self) -> float:
+        """The upper end; the value if there is none."""
+        return self.value if self.high is None else self.high
+
 
 def mean(losses: Losses) -> float:
     """The arithmetic mean over seeds, without those that diverged; infinite if all did.

@@ -1,6 +1,6 @@
 """Past the paper: second order, stacked blocks and laws in every cell of the paper, next to what can be known."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -8,24 +8,23 @@ import numpy as np
 
 from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
-from tpr_attention.report.panels import Band, Panel, Plan, Series
+from tpr_attention.report.panels import Panel, Plan, Series
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import Losses, mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import (
-    INTERACTIONS,
     KNOWABLE,
     LINEAR,
     NEW,
-    SOLVABLE,
     SPLITS,
     TESTS,
-    cell,
     contestant,
     contestant_series,
+    figure_of,
     floor_series,
-    solvable,
+    setting_words,
+    task_panels,
     words,
 )
 from tpr_attention.studies.kinds import linked
@@ -76,32 +75,22 @@ class Goal(NamedTuple):
 
 
 def _panels(setup: Setup, split: str, interaction: str | None) -> Iterator[Panel]:
-    series = tuple(contestant_series(name, contestant(name, split, interaction, 8), setup) for name in COMPARED)
-    floors = floor_series(split, interaction, setup)
-    for condition, test in TESTS.items():
-        about = cell(split, interaction, condition)
-        yield Panel(split, test, about, condition, Band(1, "SE"), series, floors, mark=solvable)
+    series = tuple(contestant_series(name, setup, contestant(name, split, interaction, 8)) for name in COMPARED)
+    return task_panels(split, split, interaction, series, floor_series(split, interaction, setup))
 
 
-def _figure(name: str, interaction: str | None) -> Callable[[Setup], Plan]:
-    def make(setup: Setup) -> Plan:
-        said = f"with the {INTERACTIONS[interaction]}" if interaction else "without interaction"
-        return Plan(
-            name,
-            f"Past the paper, {said}",
+@cache
+def figures(setup: Setup) -> list[Plan]:
+    """A figure for each interaction, and one without."""
+    return [
+        figure_of(
+            f"beyond-{name}",
+            f"Past the paper, {(said := setting_words(interaction))}",
             f"Loss on held-out combinations {said}: the paper's layer and models that go past it.",
-            tuple(panel for split in SPLITS for panel in _panels(setup, split, interaction)),
-            SOLVABLE,
+            (panel for split in SPLITS for panel in _panels(setup, split, interaction)),
         )
-
-    return cache(make)
-
-
-FIGURES = (
-    _figure("beyond-none", None),
-    _figure("beyond-numerical", "scale_pos"),
-    _figure("beyond-categorical", "shape_col"),
-)
+        for interaction, name in ((None, "none"), ("scale_pos", "numerical"), ("shape_col", "categorical"))
+    ]
 
 
 @cache
@@ -131,7 +120,7 @@ def _carried_table(results: Results, setup: Setup) -> list[Block]:
 
 
 def _chapter(results: Results, setup: Setup) -> Chapter:
-    plans = [make(setup) for make in FIGURES]
+    plans = figures(setup)
     panels = [panel for plan in plans for panel in plan.panels if results.complete((*panel.series, *panel.floors))]
     carried = _carried_table(results, setup)
     if not panels:
@@ -213,7 +202,7 @@ def _verdict(name: str, goals: Sequence[Goal], cells: int) -> str:
 
 
 def _specs(setup: Setup) -> Iterator[RunSpec]:
-    yield from (spec for make in FIGURES for spec in make(setup).specs)
+    yield from (spec for plan in figures(setup) for spec in plan.specs)
     yield from (spec for series in _carried(setup).values() for spec in series.specs)
 
 

@@ -1,10 +1,10 @@
 """The models that are compared on the composition task: words, looks, options and learning rates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tpr_attention.report.panels import Look, Series
-from tpr_attention.studies.study import Setup, over_seeds
+from tpr_attention.report.panels import Band, Look, Panel, Plan, Series
+from tpr_attention.studies.study import Setup, over_sizes
 from tpr_attention.tasks.composition.splits import TESTS
 from tpr_attention.training.spec import ROUNDING, RunSpec
 
@@ -18,18 +18,19 @@ __all__ = [
     "NEW",
     "OURS",
     "PAPER",
-    "SOLVABLE",
     "SPLITS",
     "TESTS",
     "Contestant",
-    "cell",
     "contestant",
     "contestant_series",
+    "figure_of",
     "floor_series",
-    "solvable",
+    "setting_words",
+    "task_panels",
     "words",
 ]
 
+SE = Band(1, "SE")
 SPLITS = ("scale_pos", "square_pos", "square_red")
 INTERACTIONS = {"scale_pos": "numerical interaction (scale_pos)", "shape_col": "categorical interaction (shape_col)"}
 
@@ -117,29 +118,55 @@ def contestant(name: str, split: str, interaction: str | None, heads: int = 0) -
     )
 
 
-def contestant_series(name: str, spec: RunSpec, setup: Setup) -> Series:
-    """A contestant's line over the seeds of a setup."""
-    return over_seeds(name, spec, setup, words(name), CONTESTANTS[name].look)
+def setting_words(interaction: str | None) -> str:
+    """A setting at the end of a sentence."""
+    return f"with the {INTERACTIONS[interaction]}" if interaction else "without interaction"
+
+
+def contestant_series(name: str, setup: Setup, *specs: RunSpec) -> Series:
+    """A contestant's line over the seeds of a setup; over sizes, if there is a spec for each of them."""
+    return over_sizes(name, specs, setup, words(name), CONTESTANTS[name].look)
 
 
 def floor_series(split: str, interaction: str | None, setup: Setup) -> tuple[Series, ...]:
     """Both floors of a task."""
-    return tuple(contestant_series(name, contestant(name, split, interaction), setup) for name in FLOORS)
+    return tuple(contestant_series(name, setup, contestant(name, split, interaction)) for name in FLOORS)
 
 
-def cell(split: str, interaction: str | None, condition: str, heads: int | None = None) -> dict[str, str]:
-    """What a panel is about, as tables show it."""
-    found = {"interaction": interaction or "none", "split": split}
-    return found | ({"heads": str(heads)} if heads else {}) | {"test": condition}
+def task_panels(
+    row: str,
+    split: str,
+    interaction: str | None,
+    series: tuple[Series, ...],
+    floors: tuple[Series, ...],
+    *,
+    heads: int | None = None,
+    band: Band = SE,
+    prefix: str = "",
+    sizes: tuple[float | int, ...] = (),
+    axis: str = "training steps",
+) -> Iterator[Panel]:
+    """The three tests of one task, side by side; see `Panel`.
+
+    Args:
+        prefix: What stands before the title of each column.
+    """
+    for condition, test in TESTS.items():
+        about = {"interaction": interaction or "none", "split": split}
+        about |= ({"heads": str(heads)} if heads else {}) | {"test": condition}
+        yield Panel(row, prefix + test, about, condition, band, series, floors, sizes, axis, mark=_solvable)
 
 
-def solvable(floors: Mapping[str, float]) -> str:
+def figure_of(name: str, title: str, caption: str, panels: Iterable[Panel]) -> Plan:
+    """A figure of panels of tasks, with a note on what is written into them."""
+    note = "Solvable: the best guess has no loss; also linearly: nor has the best linear fit."
+    return Plan(name, title, caption, tuple(panels), note)
+
+
+def _solvable(floors: Mapping[str, float]) -> str:
     """Whether anybody can solve a panel, and a linear map; nothing before that is known."""
     if KNOWABLE not in floors:
         return ""
     if floors[KNOWABLE] >= ROUNDING:
         return "not solvable"
     return "solvable, also linearly" if floors.get(LINEAR, ROUNDING) < ROUNDING else "solvable"
-
-
-SOLVABLE = "Solvable: the best guess has no loss; also linearly: nor has the best linear fit."

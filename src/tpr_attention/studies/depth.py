@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import Any
 
 from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
-from tpr_attention.report.panels import Band, Panel, Plan
+from tpr_attention.report.panels import Panel, Plan
 from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import ratio
 from tpr_attention.report.tables import Column, Table
@@ -16,20 +17,18 @@ from tpr_attention.studies.contestants import (
     NEW,
     OURS,
     PAPER,
-    SOLVABLE,
-    TESTS,
-    cell,
     contestant,
     contestant_series,
+    figure_of,
     floor_series,
-    solvable,
+    task_panels,
     words,
 )
-from tpr_attention.studies.kinds import linked
 from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, MEANS, RATIO_COLUMNS, floor_cells
+from tpr_attention.studies.paper.claims import is_lower
 from tpr_attention.studies.rate_search import RateSearch
-from tpr_attention.studies.sizes import final_at, parameters_at, series_at, stored_points
-from tpr_attention.studies.study import SEARCH_SEEDS, Chapter, Setup, Study, over_sizes
+from tpr_attention.studies.sizes import SizePoint, stored_points
+from tpr_attention.studies.study import SEARCH_SEEDS, Chapter, Setup, Study
 from tpr_attention.training.spec import RunSpec
 
 __all__ = ["DEPTH"]
@@ -50,93 +49,58 @@ RATES: dict[str, dict[int, float]] = {
 GRID = (0.003, 0.01, 0.03, 0.1)
 
 
-def _spec(name: str, interaction: str | None, layers: int, rate: float | None = None) -> RunSpec:
+def _spec(name: str, interaction: str | None, layers: int) -> RunSpec:
     options = {"model.num_heads": HEADS} if CONTESTANTS[name].has_heads else {}
     model = {"model": name} if layers == 1 else {"model": f"{name}-deep", "model.num_layers": layers}
     return RunSpec.of(
-        {**model, **options, "task.interaction": interaction, "training.learning_rate": rate or RATES[name][layers]}
+        {**model, **options, "task.interaction": interaction, "training.learning_rate": RATES[name][layers]}
     )
 
 
 @cache
 def _search(setup: Setup) -> RateSearch:
     """The search for rates: red squares held out, all interactions, two seeds that no study uses."""
-
-    def runs(name: str, layers: int, rate: float) -> Iterator[RunSpec]:
-        for interaction in (None, *INTERACTIONS):
-            spec = _spec(name, interaction, layers, rate).changed({"training.steps": setup.steps})
-            yield from map(spec.with_seed, SEARCH_SEEDS[:2])
-
-    found = {
-        name: {layers: {rate: tuple(runs(name, layers, rate)) for rate in GRID} for layers in LAYERS} for name in PAPER
+    kinds = {
+        (name, layers): [_spec(name, interaction, layers) for interaction in (None, *INTERACTIONS)]
+        for name in PAPER
+        for layers in LAYERS
     }
-    return RateSearch("depth-search", "layers", found, RATES)
+    case = (Column("model"), Column("layers", "count"))
+    return RateSearch("depth-search", case, kinds, setup.steps, SEARCH_SEEDS[:2], GRID)
 
 
 @cache
-def _figure(setup: Setup) -> Plan:
-    def panels() -> Iterator[Panel]:
-        for interaction in (None, *INTERACTIONS):
-            series = tuple(
-                over_sizes(
-                    name,
-                    [_spec(name, interaction, layers) for layers in LAYERS],
-                    setup,
-                    words(name),
-                    CONTESTANTS[name].look,
-                )
-                for name in PAPER
-            )
-            one_layer = contestant_series(ONE_LAYER, contestant(ONE_LAYER, "square_red", interaction), setup)
-            floors = (*floor_series("square_red", interaction, setup), one_layer)
-            row = INTERACTIONS[interaction] if interaction else "no interaction"
-            for condition, test in TESTS.items():
-                yield Panel(
-                    row,
-                    test,
-                    cell("square_red", interaction, condition),
-                    condition,
-                    Band(1, "SE"),
-                    series,
-                    floors,
-                    LAYERS,
-                    "number of layers",
-                    mark=solvable,
-                )
+def figure(setup: Setup) -> Plan:
+    def panels(interaction: str | None) -> Iterator[Panel]:
+        specs = {name: [_spec(name, interaction, layers) for layers in LAYERS] for name in PAPER}
+        series = tuple(contestant_series(name, setup, *found) for name, found in specs.items())
+        one_layer = contestant_series(ONE_LAYER, setup, contestant(ONE_LAYER, "square_red", interaction))
+        floors = (*floor_series("square_red", interaction, setup), one_layer)
+        row = INTERACTIONS[interaction] if interaction else "no interaction"
+        axis = "number of layers"
+        return task_panels(row, "square_red", interaction, series, floors, sizes=LAYERS, axis=axis)
 
-    return Plan(
+    return figure_of(
         "depth",
         "Several layers",
         f"Final loss against the number of layers; red squares held out, {HEADS} heads, the same steps and pairs for "
         f"all. The line of {words(ONE_LAYER)} (`{ONE_LAYER}`) does not depend on layers.",
-        tuple(panels()),
-        SOLVABLE,
+        (panel for interaction in (None, *INTERACTIONS) for panel in panels(interaction)),
     )
-
-
-FIGURES = (_figure,)
 
 
 def _chapter(results: Results, setup: Setup) -> Chapter:
     """Losses by number of layers, and whether the advantage persists."""
-    plan = _figure(setup)
-    rows, ahead = [], []
-    for panel, place, layers in stored_points(plan, results):
-        losses = final_at(results, panel, place)
-        ratios = [ratio(losses[OURS], losses[name]) for name in BASELINES]
-        ahead.append((panel, layers, all((one.value if one.low is None else one.low) > 1 for one in ratios)))
-        about = [panel.cell["interaction"], panel.cell["test"], int(layers)]
-        sizes = parameters_at(results, panel, place, PAPER)
-        kinds = [series_at(panel, series, place).specs[0] for series in panel.series]
-        found = [linked(loss, kind) for loss, kind in zip(losses.values(), kinds, strict=True)]
-        rows.append([*about, *found, *ratios, *floor_cells(results, panel), *sizes])
+    plan = figure(setup)
+    points = list(stored_points(plan, results))
+    rows = [_row(point) for point in points]
     if not rows:
         return Chapter()
     columns = [Column("interaction"), Column("test"), Column("layers", "count"), *(Column(n, "mean") for n in PAPER)]
     columns += [*RATIO_COLUMNS, *FLOOR_COLUMNS]
     columns += [Column(f"{name}: parameters", "count") for name in PAPER]
     blocks: list[Block] = [
-        Text(" ".join(_verdict(ahead))),
+        Text(" ".join(_verdict(points))),
         Text(
             "The paper compares single layers. Here every model has one to four layers of the same kind, each of "
             "which reads the transform, the action and what the layer before has made of the reference. Steps and "
@@ -151,13 +115,21 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     return Chapter((), (Section("Several layers: does the advantage persist?", blocks),), appendix)
 
 
-def _verdict(ahead: Sequence[tuple[Panel, float, bool]]) -> Iterator[str]:
+def _row(point: SizePoint) -> list[Any]:
+    about = [point.panel.cell["interaction"], point.panel.cell["test"], point.size]
+    ratios = [ratio(point.losses[OURS], point.losses[name]) for name in BASELINES]
+    floors = floor_cells(point.results, point.panel)
+    return [*about, *point.linked.values(), *ratios, *floors, *point.parameters(PAPER)]
+
+
+def _verdict(points: Sequence[SizePoint]) -> Iterator[str]:
     """One sentence for each setting: in how many tests the paper's layer is ahead of both, by depth."""
-    for interaction in dict.fromkeys(panel.cell["interaction"] for panel, *_ in ahead):
+    for interaction in dict.fromkeys(point.panel.cell["interaction"] for point in points):
         by_depth: dict[float, list[bool]] = {}
-        for panel, layers, is_ahead in ahead:
-            if panel.cell["interaction"] == interaction:
-                by_depth.setdefault(layers, []).append(is_ahead)
+        for point in points:
+            if point.panel.cell["interaction"] == interaction:
+                is_ahead = all(is_lower(point.losses[OURS], point.losses[name]) for name in BASELINES)
+                by_depth.setdefault(point.size, []).append(is_ahead)
         counts = {layers: f"{sum(found)} of {len(found)} tests" for layers, found in by_depth.items()}
         setting = "Without interaction" if interaction == "none" else f"With the {interaction} interaction"
         listed = ", ".join(f"{count} with {layers:g}" for layers, count in counts.items())
@@ -176,6 +148,6 @@ RATES_CAPTION = (
 DEPTH = Study(
     "depth",
     "one to four layers",
-    {"depth": lambda setup: _figure(setup).specs, "depth-search": lambda setup: _search(setup).specs()},
+    {"depth": lambda setup: figure(setup).specs, "depth-search": lambda setup: _search(setup).specs()},
     _chapter,
 )

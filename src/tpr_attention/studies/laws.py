@@ -1,6 +1,6 @@
 """Laws of interaction on which no option was chosen: who is lowest, with few pairs and with many."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import isfinite
 from statistics import median
@@ -8,27 +8,16 @@ from typing import Any
 
 from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
-from tpr_attention.report.panels import Band, Panel, Plan
+from tpr_attention.report.panels import Plan
 from tpr_attention.report.results import Results
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column, Table
-from tpr_attention.studies.contestants import (
-    CONTESTANTS,
-    PAPER,
-    SOLVABLE,
-    TESTS,
-    cell,
-    floor_series,
-    solvable,
-    words,
-)
+from tpr_attention.studies.contestants import PAPER, figure_of
 from tpr_attention.studies.data.lowest import NEAR, Point, lowest_map, points_of
-from tpr_attention.studies.data.specs import FIRST_SEED, data_setup, data_spec
-from tpr_attention.studies.kinds import linked
+from tpr_attention.studies.data.specs import FIRST_SEED, data_panels, data_setup
 from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, floor_cells
 from tpr_attention.studies.paper.claims import SOLVED
-from tpr_attention.studies.sizes import series_at
-from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
+from tpr_attention.studies.study import Chapter, Setup, Study
 from tpr_attention.tasks.composition.interactions import HELD_OUT_INTERACTIONS
 
 __all__ = ["LAWS"]
@@ -39,54 +28,26 @@ JUDGED = "tpr-laws"
 COMPARED = (*PAPER, "tpr-stack", JUDGED)
 
 
-def _panels(setup: Setup, split: str) -> Iterator[Panel]:
-    for law in HELD_OUT_INTERACTIONS:
-        series = tuple(
-            over_sizes(
-                name,
-                [data_spec(name, split, law, pairs) for pairs in PAIRS],
-                setup,
-                words(name),
-                CONTESTANTS[name].look,
-            )
-            for name in COMPARED
-        )
-        floors = floor_series(split, law, setup)
-        for condition, test in TESTS.items():
-            yield Panel(
-                law.replace("_", " "),
-                test,
-                cell(split, law, condition),
-                condition,
-                Band(1, "SE"),
-                series,
-                floors,
-                PAIRS,
-                "training pairs",
-                mark=solvable,
-            )
+@cache
+def _figure(split: str, setup: Setup) -> Plan:
+    setup = data_setup(setup)
+    panels = (data_panels(law.replace("_", " "), split, law, COMPARED, PAIRS, setup) for law in HELD_OUT_INTERACTIONS)
+    return figure_of(
+        f"laws-{split}",
+        f"Laws nobody tuned on: split {split}",
+        f"Final loss against the number of training pairs, for interactions on which no option was chosen; split "
+        f"`{split}`, {setup.steps:,} steps, seeds from {FIRST_SEED} on.",
+        (panel for of_law in panels for panel in of_law),
+    )
 
 
-def _figure(split: str) -> Callable[[Setup], Plan]:
-    def make(setup: Setup) -> Plan:
-        setup = data_setup(setup)
-        return Plan(
-            f"laws-{split}",
-            f"Laws nobody tuned on: split {split}",
-            f"Final loss against the number of training pairs, for interactions on which no option was chosen; split "
-            f"`{split}`, {setup.steps:,} steps, seeds from {FIRST_SEED} on.",
-            tuple(_panels(setup, split)),
-            SOLVABLE,
-        )
-
-    return cache(make)
-
-
-FIGURES = tuple(map(_figure, SPLITS))
+def figures(setup: Setup) -> list[Plan]:
+    """All figures of the study."""
+    return [_figure(split, setup) for split in SPLITS]
 
 
 def _chapter(results: Results, setup: Setup) -> Chapter:
-    plans = [make(setup) for make in FIGURES]
+    plans = figures(setup)
     points = [one for one in points_of(plans, results, COMPARED) if results.complete(one.panel.floors)]
     if not points:
         return Chapter()
@@ -153,11 +114,9 @@ def _law(point: Point) -> str:
 def _table(results: Results, points: Sequence[Point]) -> Table:
     rows: list[list[Any]] = []
     for one in points:
-        place, times = one.panel.sizes.index(one.size), one.times(JUDGED)
-        kinds = {series.name: series_at(one.panel, series, place).specs[0] for series in one.panel.series}
-        losses = [linked(one.losses[name], kinds[name]) for name in COMPARED]
-        about = [*one.panel.cell.values(), one.size]
-        rows.append([*about, *losses, *floor_cells(results, one.panel), one.lowest, times if isfinite(times) else None])
+        losses, times = one.linked, one.times(JUDGED)
+        about = [*one.panel.cell.values(), one.size, *map(losses.get, COMPARED)]
+        rows.append([*about, *floor_cells(results, one.panel), one.lowest, times if isfinite(times) else None])
     columns = [Column("interaction"), Column("split"), Column("test"), Column("pairs", "count")]
     columns += [*(Column(name, "mean") for name in COMPARED), *FLOOR_COLUMNS]
     columns += [Column("lowest"), Column(f"{JUDGED} / lowest", "number")]
@@ -171,7 +130,7 @@ def _table(results: Results, points: Sequence[Point]) -> Table:
 LAWS = Study(
     "laws",
     "laws of interaction on which no option was chosen",
-    {"laws": lambda setup: (spec for make in FIGURES for spec in make(setup).specs)},
+    {"laws": lambda setup: (spec for plan in figures(setup) for spec in plan.specs)},
     _chapter,
     is_scaled=True,
     first_seed=FIRST_SEED,

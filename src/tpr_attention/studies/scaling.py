@@ -1,9 +1,9 @@
 """Larger and noisier worlds: more factors, wider fillers, noise on the inputs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import geometric_mean, mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column, Table
-from tpr_attention.studies.contestants import BASELINES, CONTESTANTS, LINEAR, NEW, OURS, PAPER, TESTS, words
-from tpr_attention.studies.kinds import linked
-from tpr_attention.studies.sizes import final_at, parameters_at, series_at, start_at, stored_points
-from tpr_attention.studies.study import Chapter, Setup, Study, over_sizes
+from tpr_attention.studies.contestants import BASELINES, LINEAR, NEW, OURS, PAPER, TESTS, contestant_series, words
+from tpr_attention.studies.sizes import SizePoint, stored_points
+from tpr_attention.studies.study import Chapter, Setup, Study
 from tpr_attention.training.spec import RunSpec
 
 __all__ = ["SCALING"]
@@ -63,72 +62,42 @@ def _spec(name: str, option: str, size: float | int) -> RunSpec:
     )
 
 
-def _figure(option: str) -> Callable[[Setup], Plan]:
-    growth = GROWTHS[option]
-
-    def make(setup: Setup) -> Plan:
-        setup = replace(setup, steps=min(setup.steps, MOST_STEPS))
-        series = tuple(
-            over_sizes(
-                name,
-                [_spec(name, option, size) for size in growth.sizes],
-                setup,
-                words(name),
-                CONTESTANTS[name].look,
-            )
-            for name in growth.models
-        )
-        return Plan(
-            f"scaling-{option}",
-            f"How losses grow with the {growth.words}",
-            f"Final loss against the {growth.words}, in worlds of random factors: 5 factors with fillers of 3 numbers, "
-            f"unless the axis says otherwise; {setup.steps:,} steps, learning rate {RATE:g} for all.",
-            tuple(
-                Panel(
-                    "random factors",
-                    test,
-                    {"what grows": growth.words, "test": condition},
-                    condition,
-                    Band(1, "SE"),
-                    series,
-                    sizes=growth.sizes,
-                    axis=growth.words,
-                )
-                for condition, test in TESTS.items()
-            ),
-        )
-
-    return cache(make)
+@cache
+def _figure(option: str, setup: Setup) -> Plan:
+    growth, setup = GROWTHS[option], replace(setup, steps=min(setup.steps, MOST_STEPS))
+    specs = {name: [_spec(name, option, size) for size in growth.sizes] for name in growth.models}
+    series = tuple(contestant_series(name, setup, *found) for name, found in specs.items())
+    cells = {condition: {"what grows": growth.words, "test": condition} for condition in TESTS}
+    row, band, axis = "random factors", Band(1, "SE"), growth.words
+    return Plan(
+        f"scaling-{option}",
+        f"How losses grow with the {growth.words}",
+        f"Final loss against the {growth.words}, in worlds of random factors: 5 factors with fillers of 3 numbers, "
+        f"unless the axis says otherwise; {setup.steps:,} steps, learning rate {RATE:g} for all.",
+        tuple(
+            Panel(row, test, cells[condition], condition, band, series, sizes=growth.sizes, axis=axis)
+            for condition, test in TESTS.items()
+        ),
+    )
 
 
-FIGURES = tuple(map(_figure, GROWTHS))
+def figures(setup: Setup) -> list[Plan]:
+    """All figures of the study."""
+    return [_figure(option, setup) for option in GROWTHS]
 
 
 def _chapter(results: Results, setup: Setup) -> Chapter:
     """Losses by size, and how they grow."""
-    plans = [make(setup) for make in FIGURES]
-    rows, verdicts = [], []
-    for plan in plans:
-        ends: dict[str, list[float]] = {}
-        sizes: list[float] = []
-        for panel, place, size in stored_points(plan, results):
-            losses = final_at(results, panel, place)
-            sizes.append(size)
-            for name in losses:
-                ends.setdefault(name, []).append(mean(losses[name]))
-            start, parameters = mean(start_at(results, panel, place)), parameters_at(results, panel, place, PAPER)
-            kinds = {series.name: series_at(panel, series, place).specs[0] for series in panel.series}
-            found = [linked(losses[name], kinds[name]) if name in losses else None for name in (*PAPER, LAWS, LINEAR)]
-            rows.append([panel.axis, size, panel.cell["test"], start, *found, *parameters])
-        if ends:
-            verdicts.append(_verdict(plan, sizes, ends))
+    plans = figures(setup)
+    points = [list(stored_points(plan, results)) for plan in plans]
+    rows = [_row(point) for found in points for point in found]
     if not rows:
         return Chapter()
     columns = [Column("what grows"), Column("size", "exact"), Column("test"), Column("the copy", "number")]
     columns += [Column(name, "mean") for name in (*PAPER, LAWS)] + [Column("best linear fit", "mean")]
     columns += [Column(f"{name}: parameters", "count") for name in PAPER]
     blocks: list[Block] = [
-        Text(" ".join(verdicts)),
+        Text(" ".join(_verdict(plan, found) for plan, found in zip(plans, points, strict=True) if found)),
         Text(
             "The paper has five factors with fillers of three numbers and no noise. These worlds are of the same "
             "kind, without interaction: every factor has four classes with random fillers of unit length, and one "
@@ -147,10 +116,18 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     return Chapter((), (Section("Larger and noisier worlds", blocks),))
 
 
-def _verdict(plan: Plan, sizes: Sequence[float], ends: dict[str, list[float]]) -> str:
+def _row(point: SizePoint) -> list[Any]:
+    losses = map(point.linked.get, (*PAPER, LAWS, LINEAR))
+    about = [point.panel.axis, float(point.size), point.panel.cell["test"], mean(point.start)]
+    return [*about, *losses, *point.parameters(PAPER)]
+
+
+def _verdict(plan: Plan, points: Sequence[SizePoint]) -> str:
     """How losses change from the smallest stored size to the largest, in all tests, and who is lowest."""
     tests, axis = len(TESTS), plan.panels[0].axis
     cells = sum(len(panel.sizes) for panel in plan.panels)
+    sizes = [point.size for point in points]
+    ends = {name: [mean(point.losses[name]) for point in points] for name in points[0].losses}
     stored = f"{len(ends[OURS])} cells" + (f" that are stored, of {cells}" if len(ends[OURS]) < cells else "")
     lowest = sum(all(ours < ends[name][k] for name in BASELINES) for k, ours in enumerate(ends[OURS]))
     judged = f"TPR-Attention's is the lowest of the paper's three in {lowest} of {stored}."
@@ -174,7 +151,7 @@ def _verdict(plan: Plan, sizes: Sequence[float], ends: dict[str, list[float]]) -
 SCALING = Study(
     "scaling",
     "more factors, wider fillers, noise on the inputs",
-    {"scaling": lambda setup: (spec for make in FIGURES for spec in make(setup).specs)},
+    {"scaling": lambda setup: (spec for plan in figures(setup) for spec in plan.specs)},
     _chapter,
     is_scaled=True,
 )

@@ -1,22 +1,21 @@
 """Who is lowest in each cell at each number of training pairs, and by what factor."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from math import inf, isfinite
 
 from tpr_attention.report.drawings import SquareMap
 from tpr_attention.report.drawings.squares import Category, Square
-from tpr_attention.report.panels import Panel, Plan
+from tpr_attention.report.panels import Plan
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import Losses, geometric_mean
+from tpr_attention.report.statistics import geometric_mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import CONTESTANTS, KNOWABLE, SPLITS, words
 from tpr_attention.studies.data.specs import SIZES, part
 from tpr_attention.studies.paper.cells import heights
 from tpr_attention.studies.paper.claims import SOLVED
-from tpr_attention.studies.sizes import final_at, stored_points
+from tpr_attention.studies.sizes import SizePoint, stored_points
 from tpr_attention.training.spec import ROUNDING
 
 __all__ = ["NEAR", "Point", "factor_words", "lowest_map", "lowest_table", "lowest_words", "points_of"]
@@ -27,18 +26,14 @@ MOST_LISTED = 8
 DIVERGED = "all diverged"
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A cell at one number of training pairs, with the final losses of some models.
+class Point(SizePoint):
+    """A cell at one number of training pairs, with the final losses of some models."""
 
-    Args:
-        is_solvable: Whether the best guess has no loss; None if that is not stored.
-    """
-
-    panel: Panel
-    size: int
-    losses: Mapping[str, Losses]
-    is_solvable: bool | None
+    @cached_property
+    def is_solvable(self) -> bool | None:
+        """Whether the best guess has no loss; None if that is not stored."""
+        found = heights(self.results, self.panel)
+        return not found[KNOWABLE] if KNOWABLE in found else None
 
     @cached_property
     def means(self) -> dict[str, float]:
@@ -70,16 +65,8 @@ class Point:
 
 def points_of(plans: Iterable[Plan], results: Results, models: Collection[str]) -> list[Point]:
     """Every cell and number of pairs at which all of these models are stored."""
-    return [
-        Point(panel, int(size), final_at(results, panel, place), _is_solvable(results, panel))
-        for plan in plans
-        for panel, place, size in stored_points(part(plan, models, SIZES, SPLITS), results)
-    ]
-
-
-def _is_solvable(results: Results, panel: Panel) -> bool | None:
-    found = heights(results, panel)
-    return not found[KNOWABLE] if KNOWABLE in found else None
+    parts = (part(plan, models, SIZES, SPLITS) for plan in plans)
+    return [Point(results, one.panel, one.place) for plan in parts for one in stored_points(plan, results)]
 
 
 def lowest_map(name: str, title: str, caption: str, points: Sequence[Point]) -> SquareMap:
@@ -112,12 +99,9 @@ def _cell(point: Point) -> tuple[str, ...]:
 
 def _cells(points: Iterable[Point]) -> list[tuple[str, ...]]:
     """The cells in the order of figures, whatever numbers of pairs they have."""
-    found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
-    for point in points:
-        tests = found.setdefault(_cell(point)[:-1], [])
-        if _cell(point) not in tests:
-            tests.append(_cell(point))
-    return [cell for tests in found.values() for cell in tests]
+    found = dict.fromkeys(map(_cell, points))
+    tasks = list(dict.fromkeys(cell[:-1] for cell in found))
+    return sorted(found, key=lambda cell: tasks.index(cell[:-1]))
 
 
 def _square(point: Point) -> Square:
@@ -143,10 +127,9 @@ def lowest_table(points: Sequence[Point]) -> Table:
     chosen = [point for point in points if point.is_solvable]
     rows = []
     for name in points[0].losses:
-        far = max(_times(point, name) for point in chosen)
-        near = sum(_times(point, name) <= NEAR for point in chosen)
-        alike, strict = (sum(found) for found in (_low(chosen, name), _strictly(chosen, name)))
-        rows.append([name, len(chosen), alike, strict, near, far if isfinite(far) else None])
+        times = [_times(point, name) for point in chosen]
+        near, far = sum(one <= NEAR for one in times), max(times)
+        rows.append([name, len(chosen), *_counts(chosen, name), near, far if isfinite(far) else None])
     columns = [Column("model"), Column("solvable cells and sizes", "count"), Column("lowest or solved", "count")]
     columns += [Column("lowest", "count"), Column(f"solved or at most {NEAR:g} times the lowest", "count")]
     columns.append(Column("largest multiple of the lowest", "number"))
@@ -162,18 +145,15 @@ def _times(point: Point, name: str) -> float:
     return 1.0 if point.is_low(name) else point.times(name)
 
 
-def _low(points: Iterable[Point], name: str) -> list[bool]:
-    return [point.is_low(name) for point in points]
-
-
-def _strictly(points: Iterable[Point], name: str) -> list[bool]:
-    return [point.times(name) <= 1 for point in points]
+def _counts(points: Sequence[Point], name: str) -> tuple[int, int]:
+    """At how many points a model is the lowest or has solved the cell, and at how many it is the lowest."""
+    return sum(point.is_low(name) for point in points), sum(point.times(name) <= 1 for point in points)
 
 
 def lowest_words(points: Sequence[Point], name: str) -> str:
     """In how many solvable cells and sizes a model is the lowest, how far it is from it elsewhere, and where."""
     chosen = [point for point in points if point.is_solvable]
-    alike, strict = sum(_low(chosen, name)), sum(_strictly(chosen, name))
+    alike, strict = _counts(chosen, name)
     models = len(points[0].losses)
     said = (
         f"Of {models} models, `{name}` is lowest in {alike} of {len(chosen)} solvable cells and sizes, where models "
@@ -181,10 +161,7 @@ def lowest_words(points: Sequence[Point], name: str) -> str:
     )
     far = {point: _times(point, name) for point in chosen if _times(point, name) > 1}
     exceptions = sorted((point for point in far if far[point] > NEAR), key=lambda point: -far[point])
-    if not far:
-        return f"{said}."
-    most = max(far.values())
-    if isfinite(most):
+    if far and isfinite(most := max(far.values())):
         said += f", and at most {number(most)} times the lowest elsewhere"
     if not exceptions:
         return f"{said}."

@@ -14,4 +14,4 @@ RATES: dict[str, dict[int, float]] = {
         "tpr-laws": (0.1, 0.01, 0.01, 0.03, 0.03, 0.03, 0.03),
     }.items()
 }
-"""Model to number of pairs to rate; `RateSearch.found` returns a table of the same form."""
+"""Model to number of pairs to rate."""

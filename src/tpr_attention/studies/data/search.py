@@ -1,6 +1,5 @@
 """The search for learning rates at each number of training pairs: one rule for all models (decision 0029)."""
 
-from collections.abc import Iterator
 from functools import cache
 
 from tpr_attention.report.document import Block, Text
@@ -8,9 +7,8 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.data.rates import RATES
 from tpr_attention.studies.data.specs import MODELS, SETTINGS, SIZES, data_setup, data_spec
-from tpr_attention.studies.rate_search import GRID, RateSearch
+from tpr_attention.studies.rate_search import RateSearch
 from tpr_attention.studies.study import SEARCH_SEEDS, Setup
-from tpr_attention.training.spec import RunSpec
 
 __all__ = ["rate_blocks", "search"]
 
@@ -18,19 +16,18 @@ SPLIT = "square_red"
 
 
 def search(setup: Setup) -> RateSearch:
-    """The runs of the search by model, number of pairs and rate: all interactions and all seeds of searches."""
+    """The search by model and number of pairs, over all interactions."""
     return _search(data_setup(setup).steps)
 
 
 @cache
 def _search(steps: int) -> RateSearch:
-    def runs(name: str, size: int, rate: float) -> Iterator[RunSpec]:
-        for interaction in SETTINGS:
-            spec = data_spec(name, SPLIT, interaction, size, rate).changed({"training.steps": steps})
-            yield from map(spec.with_seed, SEARCH_SEEDS)
-
-    found = {name: {size: {rate: tuple(runs(name, size, rate)) for rate in GRID} for size in SIZES} for name in MODELS}
-    return RateSearch("data-search", "pairs", found, RATES)
+    kinds = {
+        (name, size): [data_spec(name, SPLIT, interaction, size) for interaction in SETTINGS]
+        for name in MODELS
+        for size in SIZES
+    }
+    return RateSearch("data-search", (Column("model"), Column("pairs", "count")), kinds, steps)
 
 
 def rate_blocks(results: Results, setup: Setup) -> list[Block]:

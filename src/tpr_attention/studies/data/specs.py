@@ -4,23 +4,20 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cache
 
-from tpr_attention.report.panels import Band, Panel, Plan, Series
+from tpr_attention.report.panels import Panel, Plan, Series
 from tpr_attention.studies.contestants import (
-    CONTESTANTS,
-    INTERACTIONS,
     PAPER,
-    SOLVABLE,
     SPLITS,
-    TESTS,
-    cell,
     contestant,
+    contestant_series,
+    figure_of,
     floor_series,
-    solvable,
-    words,
+    setting_words,
+    task_panels,
 )
 from tpr_attention.studies.data.rates import RATES
 from tpr_attention.studies.sizes import series_at
-from tpr_attention.studies.study import Setup, over_sizes
+from tpr_attention.studies.study import Setup
 from tpr_attention.training.spec import RunSpec
 
 __all__ = [
@@ -30,6 +27,7 @@ __all__ = [
     "SETTINGS",
     "SIZES",
     "THIN",
+    "data_panels",
     "data_setup",
     "data_spec",
     "figures",
@@ -57,8 +55,8 @@ def data_setup(setup: Setup) -> Setup:
     return replace(setup, steps=min(setup.steps, MOST_STEPS), first_seed=FIRST_SEED)
 
 
-def data_spec(name: str, split: str, interaction: str | None, size: int, rate: float | None = None) -> RunSpec:
-    """A model that is trained on so many pairs, at the rate of the table unless another is given.
+def data_spec(name: str, split: str, interaction: str | None, size: int) -> RunSpec:
+    """A model that is trained on so many pairs, at the rate of the table.
 
     >>> spec = data_spec("tpr", "square_red", None, 30)
     >>> spec.training.train_examples, spec.training.batch_size, spec.model.options["num_heads"]
@@ -66,44 +64,34 @@ def data_spec(name: str, split: str, interaction: str | None, size: int, rate: f
     """
     return contestant(name, split, interaction, HEADS).changed(
         {
-            "training.learning_rate": RATES[name][size] if rate is None else rate,
+            "training.learning_rate": RATES[name][size],
             "training.train_examples": size,
             "training.batch_size": min(MOST_BATCH, size),
         }
     )
 
 
+def data_panels(
+    row: str, split: str, interaction: str | None, models: Collection[str], sizes: tuple[int, ...], setup: Setup
+) -> Iterator[Panel]:
+    """The tests of a task: final losses against the number of training pairs."""
+    specs = {name: [data_spec(name, split, interaction, size) for size in sizes] for name in models}
+    series = tuple(contestant_series(name, setup, *found) for name, found in specs.items())
+    floors = floor_series(split, interaction, setup)
+    return task_panels(row, split, interaction, series, floors, sizes=sizes, axis="training pairs")
+
+
 @cache
 def _figure(interaction: str | None, setup: Setup) -> Plan:
     """Final losses against the number of training pairs with one interaction; a row for each split."""
-    setup = data_setup(setup)
-
-    def panels() -> Iterator[Panel]:
-        for split in SPLITS:
-            series = tuple(
-                over_sizes(
-                    name,
-                    [data_spec(name, split, interaction, size) for size in SIZES],
-                    setup,
-                    words(name),
-                    CONTESTANTS[name].look,
-                )
-                for name in MODELS
-            )
-            floors = floor_series(split, interaction, setup)
-            for condition, test in TESTS.items():
-                about = cell(split, interaction, condition)
-                band, axis = Band(1, "SE"), "training pairs"
-                yield Panel(split, test, about, condition, band, series, floors, SIZES, axis, mark=solvable)
-
-    said = f"with the {INTERACTIONS[interaction]}" if interaction else "without interaction"
-    return Plan(
+    setup, said = data_setup(setup), setting_words(interaction)
+    rows = (data_panels(split, split, interaction, MODELS, SIZES, setup) for split in SPLITS)
+    return figure_of(
         f"data-{SETTINGS[interaction]}",
         f"Loss against training pairs, {said}",
         f"Final loss on held-out combinations against the number of training pairs, {said}; {setup.steps:,} steps for "
         "all, without early stopping. The floors are those of 50,000 pairs.",
-        tuple(panels()),
-        SOLVABLE,
+        (panel for row in rows for panel in row),
     )
 
 

@@ -36,7 +36,7 @@ def counts_of(points: Sequence[Point]) -> dict[str | None, dict[int, Count]]:
     found: dict[str | None, dict[int, Count]] = {}
     for interaction, name in ((one, one or "none") for one in SETTINGS):
         chosen = [point for point in points if point.panel.cell["interaction"] == name]
-        for size in sorted({point.size for point in chosen}):
+        for size in sorted({int(point.size) for point in chosen}):
             cells = [_is_favourable(point) for point in chosen if point.size == size]
             found.setdefault(interaction, {})[size] = Count(sum(cells), len(cells))
     return found

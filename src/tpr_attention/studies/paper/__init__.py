@@ -24,7 +24,7 @@ from tpr_attention.studies.paper.decisions import decisions_table
 from tpr_attention.studies.paper.figures import FIGURES, MAIN, figure
 from tpr_attention.studies.paper.heads import heads_of_one, two_heads
 from tpr_attention.studies.paper.readings import DEFAULT, READINGS
-from tpr_attention.studies.paper.search import search_blocks, search_specs
+from tpr_attention.studies.paper.search import search, search_blocks
 from tpr_attention.studies.paper.summary import summary
 from tpr_attention.studies.study import Chapter, Setup, Study
 from tpr_attention.training.spec import ROUNDING, RunSpec
@@ -181,7 +181,7 @@ PAPER_STUDY = Study(
     {
         **{name: _of_figure(name) for name in FIGURES},
         "readings": _of_readings,
-        "search": search_specs,
+        "search": lambda setup: search(setup.steps).specs(),
         "two-heads": two_heads,
     },
     _chapter,

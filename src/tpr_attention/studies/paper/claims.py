@@ -129,10 +129,9 @@ def badge_of(favourable: int, cells: int) -> Badge:
     return HOLDS if favourable == cells else PARTLY if 2 * favourable >= cells else FAILS
 
 
-def is_lower(ours: np.ndarray, theirs: np.ndarray, at_least: float) -> bool:
+def is_lower(ours: np.ndarray, theirs: np.ndarray, at_least: float = 1.0) -> bool:
     """Whether the whole interval of the ratio is above what is asked; with one seed, whether the ratio is."""
-    found = ratio(ours, theirs)
-    return (found.value if found.low is None else found.low) > at_least
+    return ratio(ours, theirs).least > at_least
 
 
 def final(results: Results, panel: Panel, name: str, condition: str | None = None) -> np.ndarray:

@@ -89,8 +89,8 @@ def _comparison(said: str, panels: Sequence[Panel], cells: int, results: Results
     """Where ours is lower than both, where it is not, and by how much, in the cells that are stored."""
     ratios = {name: [_ratio(results, panel, name) for panel in panels] for name in BASELINES}
     pairs = list(zip(*ratios.values(), strict=True))
-    lower = sum(all((one.value if one.low is None else one.low) > 1 for one in pair) for pair in pairs)
-    higher = sum(any((one.value if one.high is None else one.high) < 1 for one in pair) for pair in pairs)
+    lower = sum(all(one.least > 1 for one in pair) for pair in pairs)
+    higher = sum(any(one.most < 1 for one in pair) for pair in pairs)
     against = []
     for name, found in ratios.items():
         values = np.array([one.value for one in found])
