@@ -8,6 +8,7 @@ from tpr_attention.models import MODELS
 
 from . import contestants
 from .conformance import CHECKS, Case
+from .recall.cases import recall
 
 # A key's bias moves all logits of a query alike, which a softmax does not see.
 CASES = {
@@ -17,7 +18,8 @@ CASES = {
         {"interaction": "shape_col"},
         without_gradient=("attention.key.bias",) if "classical" in name else (),
         random_start=name not in ("linear", "linear-floor", "oracle"),
-    )
+    ),
+    "recall": recall,
 }
 """For each folder of `models`, the case of a model."""
 

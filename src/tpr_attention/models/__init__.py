@@ -7,6 +7,7 @@ path: `model=my_package.my_module:MyModel`.
 __all__ = ["MODELS"]
 
 _COMPOSITION = "tpr_attention.models.composition"
+_RECALL = "tpr_attention.models.recall"
 
 MODELS: dict[str, str] = {
     "tpr": f"{_COMPOSITION}.tpr:TPR",
@@ -26,5 +27,10 @@ MODELS: dict[str, str] = {
     "interpolate": f"{_COMPOSITION}.montero:Interpolate",
     "linear-floor": f"{_COMPOSITION}.linear_floor:LinearFloor",
     "oracle": f"{_COMPOSITION}.oracle:Oracle",
+    "recall-tpr": f"{_RECALL}.tpr:RecallTPR",
+    "recall-softmax": f"{_RECALL}.softmax:RecallSoftmax",
+    "recall-linear": f"{_RECALL}.linear:RecallLinear",
+    "recall-dpfp": f"{_RECALL}.linear:RecallDPFP",
+    "recall-delta": f"{_RECALL}.delta:RecallDelta",
 }
 """Name to the constructor's import path. What a constructor asks for by name and the task has, it is given."""
