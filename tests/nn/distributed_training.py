@@ -73,10 +73,13 @@ def check_late_start(make):
     for name, parameter in layer.named_parameters():
         drawn = whole(parameter.detach())
         assert drawn.isfinite().all()
-        orthonormal = name in ("filler_map", "new_role", "queries.match_role", "queries.target_role")
-        if orthonormal and not isinstance(layer, HigherOrderActionTPRAttention):
-            rows = drawn.flatten(0, -2)[: drawn.shape[-1]]
+        if isinstance(layer, HigherOrderActionTPRAttention):
+            continue
+        rows = drawn.reshape(-1, drawn.shape[-1])[: drawn.shape[-1]]
+        if name in ("filler_map", "new_role", "queries.target_role"):
             torch.testing.assert_close(rows @ rows.T, torch.eye(len(rows)))
+        elif name == "queries.match_role":
+            torch.testing.assert_close(rows.norm(dim=-1), torch.ones(len(rows)))
 
 
 def check_stream(make):

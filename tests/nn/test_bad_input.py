@@ -145,7 +145,7 @@ def unusable(*shape):
 
 
 STREAMING = {
-    "linear": lambda: TPRAttention(**OBJECT),
+    "linear": lambda: TPRAttention.literal(**OBJECT),
     "fixed": lambda: TPRAttention(**OBJECT, queries=FixedRoleQueries(**OBJECT), normalise="count"),
 }
 
@@ -216,12 +216,12 @@ def test_states(kind):
         np.int64(3),
         *whole,
         length.float(),
-        length[None],
+        length[0],
         length.to("meta"),
         length * math.nan,
     ):
         with refused(
-            TypeError, "state.length: expected a whole number as a torch.int64 tensor without axes on cpu, got"
+            TypeError, r"state.length: expected whole numbers as a torch.int64 tensor of shape .2. on cpu, got"
         ):
             layer.stream(objects, State(memory, other))
 
@@ -232,23 +232,22 @@ def test_lengths_of_a_state_that_wrapped_around_or_would(kind):
     _, (memory, _) = layer.stream(objects)
     for length in (-1, -(2**63), longest, longest - 6):
         with refused(ValueError, f"state.length: expected 0 to {longest} objects with those to come, got {length}$"):
-            layer.stream(objects, State(memory, torch.tensor(length)))
-    assert layer.stream(objects, State(memory, torch.tensor(longest - 7)))[1].length == longest
-    assert layer.stream(objects, State(memory, torch.tensor(0)))[1].length == 7
+            layer.stream(objects, State(memory, torch.tensor([7, length])))
+    assert layer.stream(objects, State(memory, torch.tensor([0, longest - 7])))[1].length.tolist() == [7, longest]
 
 
 @pytest.mark.parametrize("kind", STREAMING)
 def test_a_length_that_cannot_be_read_breaks_nothing(kind):
     layer, objects = STREAMING[kind](), torch.randn(3, 2, 7, 4, 3, generator=torch.Generator().manual_seed(0))
     memories = torch.stack([layer.stream(one)[1].memory for one in objects]).detach()
-    lengths = torch.tensor([7, 8, 9])
+    lengths = torch.tensor([[7, 7], [8, 0], [9, 9]])
 
     def stream(one, memory, length):
         output, state = layer.stream(one, State(memory, length))
         return output, state.length
 
     outputs, after = torch.vmap(stream)(objects, memories, lengths)
-    assert after.tolist() == [14, 15, 16]
+    assert after.tolist() == [[14, 14], [15, 7], [16, 16]]
     torch.testing.assert_close(outputs[1], stream(objects[1], memories[1], lengths[1])[0])
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         fake = stream(*(mode.from_tensor(x) for x in (objects[1], memories[1], lengths[1])))
@@ -277,7 +276,7 @@ def test_what_autocast_does_not_cast(number):
 
 def test_a_conjunction_whose_memory_no_machine_holds():
     objects = torch.ones(2, 3, 6, 3)
-    layer = TPRAttention(6, 3, 1, num_matches=40)
+    layer = TPRAttention.literal(6, 3, 1, num_matches=40)
     assert layer(objects).shape == objects.shape  # which builds no memory
     with refused(ValueError, "num_roles=6, filler_dim=3, num_matches=40: expected sizes whose numbers fit into"):
         layer.stream(objects)

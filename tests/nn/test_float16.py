@@ -10,7 +10,7 @@ LONG = torch.ones(1, 3000, 4, 3)
 
 def sum_of_ones(normalise=None):
     """Each of two heads reads 48 for an object, a score of 12 times four roles of ones, and writes three times that."""
-    layer = TPRAttention(4, 3, 2, normalise=normalise)
+    layer = TPRAttention.literal(4, 3, 2, normalise=normalise)
     with torch.no_grad():
         for linear in layer.queries.children():
             linear.weight.zero_()

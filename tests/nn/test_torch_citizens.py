@@ -20,11 +20,13 @@ from tpr_attention.nn import (
 )
 
 LAYERS = {
-    "linear": lambda **options: TPRAttention(4, 3, 5, **options),
+    "default": lambda **options: TPRAttention(4, 3, 5, **options),
+    "literal": lambda **options: TPRAttention.literal(4, 3, 5, **options),
     "fixed": lambda **options: TPRAttention(4, 3, 5, queries=FixedRoleQueries(4, 3, 5, **options), **options),
     "conjunction": lambda **options: TPRAttention(4, 3, 5, num_matches=2, **options),
-    "chunked": lambda **options: TPRAttention(4, 3, 5, form="chunked", **options),
-    "mean": lambda **options: TPRAttention(4, 3, 5, normalise="count", **options),
+    "chunked": lambda **options: TPRAttention.literal(4, 3, 5, form="chunked", **options),
+    "mean": lambda **options: TPRAttention.literal(4, 3, 5, normalise="count", **options),
+    "softmax": lambda **options: TPRAttention(4, 3, 5, match="softmax", normalise=None, **options),
     "action": lambda **options: ActionTPRAttention(6, 4, 3, 5, num_objects=7, **options),
     "action, unit length": lambda **options: ActionTPRAttention(6, 4, 3, 5, num_objects=7, normalise="unit", **options),
     "second order": lambda **options: HigherOrderActionTPRAttention(6, 4, 3, 5, num_objects=7, **options),
@@ -133,7 +135,7 @@ def test_vmap_over_stacked_parameters_with_gradients(make, length, generator, as
 
 def test_autocast_keeps_the_sum_of_a_long_sequence_in_float32(as_users_run_it):
     """A thousand equal objects: a bfloat16 sum would stop at 256 of them."""
-    layer = TPRAttention(4, 3, 5)
+    layer = TPRAttention.literal(4, 3, 5)
     objects = torch.ones(1, 1000, 4, 3)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output, state = layer.stream(objects)
@@ -215,7 +217,7 @@ def test_it_trains_inside_a_model(generator, as_users_run_it):
 
 @pytest.mark.parametrize("form", ["parallel", "chunked", "recurrent"])
 def test_gradients_through_a_state_under_function_transforms(form, generator, as_users_run_it):
-    layer = randomise(TPRAttention(4, 3, 5, form=form), generator).double()
+    layer = randomise(TPRAttention.literal(4, 3, 5, form=form), generator).double()
     objects = torch.randn(2, 6, 4, 3, generator=generator, dtype=torch.float64).requires_grad_()
 
     def loss(sequence):

@@ -1,55 +1,47 @@
 """TPR-Attention over a sequence of objects (sec. 3.2, Algorithm 1)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from einops import einsum
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tpr_attention.functional.factored import expect_form, recall
-from tpr_attention.functional.precision import autocasts, full_precision, sum_dtype
-from tpr_attention.functional.readout import READOUTS, expect_readout
+from tpr_attention.functional.precision import autocasts
 from tpr_attention.functional.signature import (
     Sizes,
     expect,
     expect_alike,
     expect_bool,
     expect_generator,
+    expect_mask,
+    expect_number,
     expect_parameters,
-    value_of,
+    expect_whole,
 )
-from tpr_attention.nn.initialisation import drawn, orthonormal_
-from tpr_attention.nn.queries import FixedRoleQueries, LinearQueries, Queries, expect_sizes
+from tpr_attention.nn.clean_up import StoredCleanUp
+from tpr_attention.nn.initialisation import drawn, expect_roles, fill_, orthonormal_, role_vectors, roles_in_turn
+from tpr_attention.nn.options import expect_module, expect_word, make_memory
+from tpr_attention.nn.queries import LinearQueries, OwnFillerQueries, Queries, expect_sizes
+from tpr_attention.nn.reading import Call, Reader, joined_gate
+from tpr_attention.nn.sight import at_positions
+from tpr_attention.nn.state import History, State, expect_state
 
-__all__ = ["Inspection", "State", "TPRAttention"]
-
-
-class State(NamedTuple):
-    """What a layer remembers of the objects it has seen, and how many they were.
-
-    A tuple of tensors: `State(**load_file(path))` reads what `save_file(state._asdict(), path)` of safetensors wrote.
-    """
-
-    memory: Float[Tensor, "*state p v"]
-    length: Int[Tensor, ""]
-
-    def detach(self) -> "State":
-        """The same state without its past, for truncated backpropagation through time."""
-        return State(self.memory.detach(), self.length)
+__all__ = ["Inspection", "TPRAttention"]
 
 
 class Inspection(NamedTuple):
     """What each head did, by name; see `TPRAttention.inspect`."""
 
-    match_role: Float[Tensor, "*batch t h m r"]
-    match_filler: Float[Tensor, "*batch t h m f"]
-    target_role: Float[Tensor, "*batch t h r"]
-    match_weights: Float[Tensor, "*batch h t s"]
-    extracted: Float[Tensor, "*batch t h f"]
-    mapped: Float[Tensor, "*batch t h f"]
+    match_role: Float[Tensor, "*batch q h m r"]
+    match_filler: Float[Tensor, "*batch q h m f"]
+    target_role: Float[Tensor, "*batch q h r"]
+    match_weights: Float[Tensor, "*batch h q s"]
+    extracted: Float[Tensor, "*batch q h f"]
+    mapped: Float[Tensor, "*batch q h f"]
     new_role: Float[Tensor, "h r"]
-    output: Float[Tensor, "*batch t r f"]
+    output: Float[Tensor, "*batch q r f"]
 
 
 class TPRAttention(nn.Module):
@@ -57,28 +49,44 @@ class TPRAttention(nn.Module):
 
     O_out = sum_h r_n^h (x) (f_h^T H_h),    f_h = E_prop(M_obj(M_t, r_m^h, f_m^h), r_t^h)                (Algorithm 1)
 
-    The match role, match filler and target role of every head are functions of the current object; the filler map H
-    and the new role are parameters. The layer returns the update only: add it to the objects for a residual block.
+    The layer returns the update only: add it to the objects for a residual block, or use `TPRBlock`.
 
-    Initialisation: filler maps and new roles are orthonormal (heads write to different roles, as far as there are
-    roles, and neither stretch nor shrink what they read); for the queries see `LinearQueries`.
+    A head starts with a role that it matches, one that it reads and one that it writes, with its own filler as what it
+    looks for and the identity as its filler map; all is learned from there. Updates start with a standard deviation of
+    about one. `TPRAttention.literal` makes the paper's layer instead.
 
     Args:
         num_matches: How many role-filler pairs an object has to match; more than one is a conjunction (App. C).
         causal: Whether an object sees only those up to itself, as in the paper, or the whole sequence.
-        queries: Module from objects to `Queries`, with its own device and dtype; `LinearQueries` if not given.
-            `FixedRoleQueries` is much cheaper.
-        normalise: The memory is a sum, so read-outs grow with its length. "count" divides by the number of objects;
-            "rms" and "unit" keep only the direction, with entries of mean square one or with length one. None, the
-            default, is the paper's plain sum. It is kept in float32, but what is read from it leaves in the dtype of
-            the layer or of autocast: in float16 everything above 65504 becomes infinite, and then NaN. In float16
-            normalise; or use bfloat16, or call the layer in float32 with autocast switched off.
+        queries: Module from objects to `Queries`, with its own device and dtype; `OwnFillerQueries` if not given.
+            Those with fixed roles are much cheaper.
+        match: "linear", the paper's: an object's weight is its score. "softmax": weights are normalised over objects;
+            the scores of several matches are added; the state grows with the sequence.
+        temperature: What scores are divided by before the softmax. By default random fillers have scores of variance
+            one.
+        write: "sum", the paper's. "delta": each head corrects what its memory answers for the new key, for fixed roles.
+            "replace": an object takes the place of the one with the same filler in `id_role`.
+        unit_fillers: Whether fillers are matched by their direction only. By default so if there are several matches.
+        exclude_self: Whether an object does not see itself.
+        gate: Module from objects to how strongly each is written, `[*batch t g]` with one gate or one for each head;
+            `WriteGate` is one.
+        clean_up: What is done with extracted fillers: a module such as `CleanUp` with the heads as its roles, or
+            `StoredCleanUp`.
+        normalise: The memory is a sum, so read-outs grow with its length. "rms" and "unit" keep only the direction,
+            with entries of mean square one or with length one; "count" divides by the number of objects; None is the
+            paper's plain sum. It is kept in float32, but what is read from it leaves in the dtype of the layer or of
+            autocast: in float16 everything above 65504 becomes infinite, and then NaN.
+        new_roles: The role that each head writes, by number; drawn if not given.
+        start: "roles" as above, or "orthonormal": filler maps and new roles are random and orthonormal.
+        dropout: Share of the update that is dropped in training.
         form: "auto", "parallel", "chunked" or "recurrent": how to compute, never what.
 
     >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
     >>> objects = torch.randn(2, 7, 6, 3)
     >>> layer(objects).shape
     torch.Size([2, 7, 6, 3])
+    >>> layer(objects, positions=torch.tensor([-1])).shape  # only what the last object reads
+    torch.Size([2, 1, 6, 3])
     >>> first, state = layer.stream(objects[:, :4])
     >>> rest, state = layer.stream(objects[:, 4:], state)
     >>> torch.allclose(torch.cat([first, rest], 1), layer(objects), atol=1e-5)
@@ -94,7 +102,18 @@ class TPRAttention(nn.Module):
         num_matches: int = 1,
         causal: bool = True,
         queries: nn.Module | None = None,
-        normalise: str | None = None,
+        match: str = "linear",
+        temperature: float | None = None,
+        write: str = "sum",
+        id_role: int = 0,
+        unit_fillers: bool | None = None,
+        exclude_self: bool = False,
+        gate: nn.Module | None = None,
+        clean_up: nn.Module | None = None,
+        normalise: str | None = "rms",
+        new_roles: Sequence[int] | None = None,
+        start: str = "roles",
+        dropout: float = 0.0,
         form: str = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -103,102 +122,235 @@ class TPRAttention(nn.Module):
         sizes = expect_sizes(num_roles, filler_dim, num_heads, num_matches)
         num_roles, filler_dim, num_heads, num_matches = sizes.values()
         expect_parameters(num_heads * filler_dim**2 + drawn(num_heads, num_roles), device, dtype, **sizes)
-        expect_bool(causal=causal)
-        expect_readout(normalise, list(READOUTS))
-        expect_form(form)
-        if queries is None:
-            queries = LinearQueries(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype)
-        elif not isinstance(queries, nn.Module):
-            raise TypeError(f"queries: expected a module from objects to Queries, got {type(queries).__name__}")
+        unit_fillers = num_matches > 1 if unit_fillers is None else unit_fillers
+        expect_bool(causal=causal, exclude_self=exclude_self, unit_fillers=unit_fillers)
+        expect_word("start", start, ("roles", "orthonormal"))
+        expect_module("queries", queries, "from objects to Queries")
+        expect_module("gate", gate, "from objects to numbers from 0 to 1")
+        expect_module("clean_up", clean_up, "from fillers to fillers")
         self.num_roles, self.filler_dim = num_roles, filler_dim
         self.num_heads, self.num_matches = num_heads, num_matches
+        self.causal, self.exclude_self, self.unit_fillers = causal, exclude_self, unit_fillers
+        self.match, self.write, self.normalise, self.form, self.start = match, write, normalise, form, start
+        self.dropout = expect_number("dropout", dropout, most=1.0)
+        if not causal and write != "sum" and exclude_self:
+            raise ValueError(f"exclude_self: expected False with causal=False and write={write!r}, got True")
+        memory = make_memory(
+            match=match,
+            write=write,
+            normalise=normalise,
+            temperature=temperature,
+            form=form,
+            id_role=expect_whole("id_role", id_role, 0, num_roles - 1),
+            usual_temperature=filler_dim ** (-0.5 if unit_fillers else 0.5),
+            num_matches=num_matches,
+            unit_fillers=unit_fillers,
+            clean_up=clean_up,
+        )
+        self._reader = Reader(memory, causal, exclude_self, unit_fillers, normalise)
+        self._new_roles = expect_roles("new_roles", new_roles, num_heads, num_roles)
+        if queries is None:
+            queries = OwnFillerQueries(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype)
         for name in ("num_roles", "filler_dim", "num_heads", "num_matches"):
             own, theirs = getattr(self, name), getattr(queries, name, None)
             if theirs not in (None, own):
                 raise ValueError(f"queries: expected {name}={own} as the layer has, got {theirs}")
-        self.causal, self.normalise, self.form = causal, normalise, form
-        self.queries = queries
+        self.queries, self.gate, self.clean_up = queries, gate, clean_up
         self.filler_map = nn.Parameter(torch.empty(num_heads, filler_dim, filler_dim, device=device, dtype=dtype))
         self.new_role = nn.Parameter(torch.empty(num_heads, num_roles, device=device, dtype=dtype))
         self._reset_own_parameters()
 
+    @classmethod
+    def literal(
+        cls,
+        num_roles: int,
+        filler_dim: int,
+        num_heads: int,
+        *,
+        num_matches: int = 1,
+        causal: bool = True,
+        normalise: str | None = None,
+        form: str = "auto",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> "TPRAttention":
+        """The paper's layer: all queries are linear in the object, the memory is a plain sum, nothing is normalised.
+
+        Filler maps and new roles start random and orthonormal; for the queries see `LinearQueries`.
+
+        >>> TPRAttention.literal(6, 3, num_heads=4)(torch.randn(7, 6, 3)).shape
+        torch.Size([7, 6, 3])
+        """
+        return cls(
+            num_roles,
+            filler_dim,
+            num_heads,
+            num_matches=num_matches,
+            causal=causal,
+            queries=LinearQueries(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype),
+            unit_fillers=False,
+            normalise=normalise,
+            start="orthonormal",
+            form=form,
+            device=device,
+            dtype=dtype,
+        )
+
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all parameters anew, but for those of a queries module of the user's own."""
+        """Draw all parameters anew, but for those of modules of the user's own."""
         self._reset_own_parameters(generator)
-        if isinstance(self.queries, LinearQueries | FixedRoleQueries):
-            self.queries.reset_parameters(generator)
+        for module in (self.queries, self.gate, self.clean_up):
+            if type(module).__module__.startswith("tpr_attention.") and hasattr(module, "reset_parameters"):
+                module.reset_parameters(generator)  # type: ignore[union-attr, operator]
 
     def _reset_own_parameters(self, generator: torch.Generator | None = None) -> None:
         expect_generator(generator)
-        orthonormal_(self.filler_map, generator)
-        orthonormal_(self.new_role, generator)
+        if self.start == "orthonormal":
+            orthonormal_(self.filler_map, generator)
+            if self._new_roles is None:
+                orthonormal_(self.new_role, generator)
+                return
+        else:
+            same = torch.eye(self.filler_dim, device=self.filler_map.device)
+            fill_(self.filler_map, same.expand(self.num_heads, -1, -1))
+        roles = self._new_roles
+        if roles is None:
+            roles = roles_in_turn(self.num_heads, self.num_roles, generator, self.new_role.device)
+        fill_(self.new_role, role_vectors(roles.to(self.new_role.device), self.num_roles))
 
-    def forward(self, objects: Float[Tensor, "*batch t r f"]) -> Float[Tensor, "*batch t r f"]:
-        """The update of every object of a whole sequence."""
-        return self._attend(objects, None, final_state=False)[0]
+    def forward(
+        self,
+        objects: Float[Tensor, "*batch t r f"],
+        *,
+        mask: Bool[Tensor, "*batch s"] | None = None,
+        gate: Float[Tensor, "*batch s"] | Float[Tensor, "*batch s g"] | None = None,
+        memory: Float[Tensor, "*batch s r f"] | None = None,
+        positions: Int[Tensor, "q"] | Int[Tensor, "*batch q"] | None = None,
+    ) -> Float[Tensor, "*batch q r f"]:
+        """The update of every object of a whole sequence.
+
+        Args:
+            mask: True for objects that count; others are as if they were not there, and have no update.
+            gate: How strongly each object is written, from 0 (it only asks) to 1; one for all heads or one for each.
+            memory: Objects of another sequence, to be read in place of these; mask and gate are theirs then.
+            positions: Where updates are wanted, if not everywhere; negative ones count from the end.
+        """
+        call = self._call(objects, mask, gate, memory, positions)
+        output = self._update(self._reader.read(call, self._ask(call.asking), self.clean_up), call)[1]
+        return output if call.chosen is None else at_positions(output, call.chosen)
 
     def stream(
-        self, objects: Float[Tensor, "*batch t r f"], state: State | None = None
-    ) -> tuple[Float[Tensor, "*batch t r f"], State]:
+        self,
+        objects: Float[Tensor, "*batch t r f"],
+        state: State | History | None = None,
+        *,
+        mask: Bool[Tensor, "*batch t"] | None = None,
+        gate: Float[Tensor, "*batch t"] | Float[Tensor, "*batch t g"] | None = None,
+    ) -> tuple[Float[Tensor, "*batch t r f"], State | History]:
         """The same for a stretch of a longer sequence; the state carries what came before it."""
         if not self.causal:
             raise ValueError("causal: expected True to stream, since an object would have to see the future")
-        output, memory = self._attend(objects, state, final_state=True)
-        assert memory is not None
-        seen = objects.shape[-3] + (0 if state is None else state.length)
-        return output, State(memory, torch.as_tensor(seen, device=objects.device))
+        call = self._call(objects, mask, gate, None, None)
+        queries = self._ask(call.asking)
+        if state is not None:
+            expect_state(state, History if self._keeps_objects() else State, objects)
+        read_on = self._reader.read_history if self._keeps_objects() else self._reader.read_on
+        fillers, after = read_on(call, queries, self.clean_up, state)  # type: ignore[arg-type]
+        return self._update(fillers, call)[1], after
 
     def step(
-        self, obj: Float[Tensor, "*batch r f"], state: State | None = None
-    ) -> tuple[Float[Tensor, "*batch r f"], State]:
+        self, obj: Float[Tensor, "*batch r f"], state: State | History | None = None
+    ) -> tuple[Float[Tensor, "*batch r f"], State | History]:
         """The same for one object."""
         expect("obj", obj, "*batch r f", {"r": self.num_roles, "f": self.filler_dim})
         output, state = self.stream(obj.unsqueeze(-3), state)
         return output.squeeze(-3), state
 
+    def unroll(
+        self, obj: Float[Tensor, "*batch r f"], steps: int, state: State | History | None = None
+    ) -> tuple[Float[Tensor, "*batch t r f"], State | History]:
+        """The other reading of Algorithm 1: each output is the next object (decision 0006).
+
+        Returns the `steps` outputs, and the state after them. `inspect` shows the way they came about: it takes the
+        objects that asked, which are the first one and all outputs but the last.
+
+        >>> layer, obj = TPRAttention(6, 3, num_heads=4), torch.randn(6, 3)
+        >>> outputs, state = layer.unroll(obj, 5)
+        >>> asked = torch.cat([obj[None], outputs[:-1]])
+        >>> torch.allclose(layer.inspect(asked).output, outputs, atol=1e-5)
+        True
+        """
+        outputs = []
+        for _ in range(expect_whole("steps", steps, 1)):
+            obj, state = self.step(obj, state)
+            outputs.append(obj)
+        assert state is not None
+        return torch.stack(outputs, -3), state
+
     @torch.no_grad()
-    def inspect(self, objects: Float[Tensor, "*batch t r f"]) -> Inspection:
+    def inspect(
+        self,
+        objects: Float[Tensor, "*batch t r f"],
+        *,
+        mask: Bool[Tensor, "*batch s"] | None = None,
+        gate: Float[Tensor, "*batch s"] | Float[Tensor, "*batch s g"] | None = None,
+        memory: Float[Tensor, "*batch s r f"] | None = None,
+    ) -> Inspection:
         """What every head asks, finds and writes, position by position.
 
-        `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s; `extracted` is what
-        was read with these weights (and normalised, if the layer does), `mapped` what the filler map made of it, and
-        `new_role` where it went.
+        `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s as it was written;
+        `extracted` is what was read with these weights (normalised and cleaned, if the layer does so), `mapped` what
+        the filler map made of it, and `new_role` where it went. Where objects are overwritten, by "delta" or "replace",
+        an object's weight is that of its match alone: what later ones have changed of it is not in it.
 
         >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
         >>> layer.inspect(torch.randn(2, 7, 6, 3)).match_weights.shape
         torch.Size([2, 4, 7, 7])
         """
-        queries = self._ask(objects)
+        call = self._call(objects, mask, gate, memory, None)
+        queries = self._ask(call.asking)
         every = objects.shape[:-2]
         match_role = queries.match_role.expand(*every, self.num_heads, self.num_matches, self.num_roles)
         target_role = queries.target_role.expand(*every, self.num_heads, self.num_roles)
-        asked = (x.to(sum_dtype(objects)) for x in (match_role, objects, queries.match_filler))
-        with full_precision(objects.device):
-            weights = torch.einsum("...thmr,...srf,...thmf->...htsm", *asked).prod(-1)
-        if self.causal:
-            weights = weights.tril()
-        extracted, _ = self._recall(objects, queries, None, final_state=False)
-        mapped, output = self._write(extracted)
+        weights = self._reader.weights(call, queries)
+        extracted = self._reader.read(call, queries, self.clean_up)
+        mapped, output = self._update(extracted, call)
         seen = (match_role, queries.match_filler, target_role, weights, extracted, mapped, self.new_role, output)
         return Inspection(*(x.detach() for x in seen))
 
     def extra_repr(self) -> str:
-        return (
-            f"num_roles={self.num_roles}, filler_dim={self.filler_dim}, num_heads={self.num_heads}, "
-            f"num_matches={self.num_matches}, causal={self.causal}, normalise={self.normalise!r}, form={self.form!r}"
-        )
+        shown = ("num_roles", "filler_dim", "num_heads", "num_matches", "causal", "match", "write", "unit_fillers")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in (*shown, "exclude_self", "normalise", "form"))
 
-    def _attend(self, objects: Tensor, state: State | None, *, final_state: bool) -> tuple[Tensor, Tensor | None]:
-        queries = self._ask(objects)
-        if state is not None:
-            _expect_state(state, objects)
-        fillers, memory = self._recall(objects, queries, state, final_state=final_state)
-        return self._write(fillers)[1], memory
+    def _keeps_objects(self) -> bool:
+        """Whether a state has to hold the objects themselves."""
+        return self.match == "softmax" or isinstance(self.clean_up, StoredCleanUp)
 
-    def _write(self, fillers: Tensor) -> tuple[Tensor, Tensor]:
-        """The mapped fillers, and the sum of their bindings to the new roles."""
-        mapped = einsum(fillers, self.filler_map, "... h f, h f f_out -> ... h f_out")
-        return mapped, einsum(self.new_role, mapped, "h r, ... h f -> ... r f")
+    def _call(
+        self,
+        objects: Tensor,
+        mask: Tensor | None,
+        gate: Tensor | None,
+        memory: Tensor | None,
+        positions: Tensor | None,
+    ) -> Call:
+        """Check what the layer is called with, and bring it into one form."""
+        sizes: Sizes = {"r": self.num_roles, "f": self.filler_dim}
+        expect("objects", objects, "*batch t r f", sizes)
+        stored = objects
+        if memory is not None:
+            expect("memory", memory, "*batch s r f", sizes)
+            expect_alike({"objects": objects, "memory": memory})
+            stored = memory
+        if mask is not None:
+            expect_mask("mask", mask, "*batch t" if memory is None else "*batch s", sizes)
+            stored = stored.masked_fill(~mask[..., None, None], 0)  # also where they are not finite
+            objects = stored if memory is None else objects
+        gate = joined_gate(gate, None if self.gate is None else self.gate(stored), stored, self.num_heads)
+        if mask is not None and self._keeps_objects():
+            counts = mask.unsqueeze(-1).to(stored.dtype)
+            gate = counts if gate is None else gate * counts
+        return self._reader.call(objects, stored, mask, gate, positions, is_other=memory is not None)
 
     def _ask(self, objects: Tensor) -> Queries:
         sizes: Sizes = {"r": self.num_roles, "f": self.filler_dim, "h": self.num_heads, "m": self.num_matches}
@@ -217,50 +369,15 @@ class TPRAttention(nn.Module):
         expect_alike({"objects": objects, **named}, dtypes=dtypes)
         return Queries(*queries)
 
-    def _recall(
-        self, objects: Tensor, queries: Queries, state: State | None, *, final_state: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Extracted fillers, normalised while they still have the precision of the sum."""
-        precise = sum_dtype(objects)
-        fillers, memory = recall(
-            objects.to(precise),
-            queries.match_role.to(precise),
-            queries.match_filler.to(precise),
-            queries.target_role.to(precise),
-            None if state is None else state.memory,
-            causal=self.causal,
-            final_state=final_state,
-            form=self.form,
-        )
-        if self.normalise is not None:
-            count = torch.arange(1, fillers.shape[-3] + 1, device=fillers.device)
-            if not self.causal:
-                count = count[-1:].expand_as(count)
-            elif state is not None:
-                count = count + state.length
-            fillers = READOUTS[self.normalise](fillers, count.to(fillers.dtype))
-        return fillers.to(objects.dtype), memory
+    def _update(self, fillers: Tensor, call: Call) -> tuple[Tensor, Tensor]:
+        """The mapped fillers, and the sum of their bindings to the new roles, for objects that count."""
+        mapped = einsum(fillers, self.filler_map, "... h f, h f f_out -> ... h f_out")
+        output = einsum(self.new_role, mapped, "h r, ... h f -> ... r f")
+        if self.dropout > 0:
+            output = nn.functional.dropout(output, self.dropout, self.training)
+        if call.answered is not None:
+            output = output.masked_fill(~call.answered[..., None, None], 0)
+        return mapped, output
 
 
-def _expect_state(state: object, objects: Tensor) -> None:
-    """Check what is not the memory's shape, which `recall` knows."""
-    if not isinstance(state, State):
-        raise TypeError(f"state: expected a State from this layer's stream or step, got {type(state).__name__}")
-    if not isinstance(state.memory, Tensor):
-        raise TypeError(f"state.memory: expected a tensor, got {type(state.memory).__name__}")
-    length = state.length
-    if not isinstance(length, Tensor):
-        raise TypeError(f"state.length: expected {_LENGTH} on {objects.device}, got {length!r}")
-    if length.dtype != torch.int64 or length.ndim != 0 or length.device != objects.device:
-        raise TypeError(
-            f"state.length: expected {_LENGTH} on {objects.device}, "
-            f"got {length.dtype} with {length.ndim} axes on {length.device}"
-        )
-    seen = value_of(length) if length.device.type == "cpu" else None  # others would have to be waited for
-    if seen is not None and not 0 <= seen <= _LONGEST - objects.shape[-3]:
-        raise ValueError(f"state.length: expected 0 to {_LONGEST} objects with those to come, got {seen}")
-
-
-_LENGTH = "a whole number as a torch.int64 tensor without axes"
-_LONGEST = torch.iinfo(torch.int64).max
 _QUERY_AXES = (("*batch t h m r", "h m r"), ("*batch t h m f",), ("*batch t h r", "h r"))

@@ -1,9 +1,9 @@
-"""Clean-up of fillers: a code book for each role, as a memory that is asked with a sharpened match."""
+"""Clean-up of fillers, by a code book or by what is stored: a memory that is asked with a sharpened match."""
 
 from math import prod
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.precision import autocasts
@@ -12,11 +12,13 @@ from tpr_attention.functional.signature import (
     expect,
     expect_alike,
     expect_generator,
+    expect_number,
     expect_parameters,
     expect_positive,
 )
+from tpr_attention.functional.softmax_match import clean_by_stored
 
-__all__ = ["CleanUp"]
+__all__ = ["CleanUp", "StoredCleanUp"]
 
 SHARPNESS = 2.0  # at the start, as a logarithm
 
@@ -76,3 +78,34 @@ class CleanUp(nn.Module):
 
     def extra_repr(self) -> str:
         return f"num_roles={self.num_roles}, filler_dim={self.filler_dim}, num_codes={self.num_codes}"
+
+
+class StoredCleanUp(nn.Module):
+    r"""Clean-up by what is stored: the mean of the fillers in memory, weighted by how near they are.
+
+    clean(f) = sum_s p_s v_s,    p = softmax_s(-sharpness |f - v_s|^2),    v_s = r_t^T O_s
+
+    An option of `TPRAttention` with fixed roles. It needs the objects themselves, so its state grows.
+
+    >>> StoredCleanUp(40.0)
+    StoredCleanUp(sharpness=40.0)
+    """
+
+    def __init__(self, sharpness: float = 40.0) -> None:
+        super().__init__()
+        self.sharpness = expect_number("sharpness", sharpness)
+
+    def forward(
+        self,
+        fillers: Float[Tensor, "*batch q h f"],
+        stored: Float[Tensor, "*batch s h f"],
+        *,
+        gate: Float[Tensor, "*batch s g"] | None = None,
+        visible: Bool[Tensor, "*batch q s"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "*batch q h f"]:
+        """The fillers, cleaned by those of the objects that each position sees."""
+        return clean_by_stored(fillers, stored, sharpness=self.sharpness, gate=gate, visible=visible, causal=causal)
+
+    def extra_repr(self) -> str:
+        return f"sharpness={self.sharpness}"

@@ -1,5 +1,6 @@
 """What a head asks of the memory, as a function of the current object (Algorithm 1)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,9 +17,9 @@ from tpr_attention.functional.signature import (
     expect_positive,
     expect_whole,
 )
-from tpr_attention.nn.initialisation import drawn, orthonormal_
+from tpr_attention.nn.initialisation import drawn, expect_roles, fill_, orthonormal_, role_vectors, roles_in_turn
 
-__all__ = ["FixedRoleQueries", "LinearQueries", "Queries", "expect_sizes"]
+__all__ = ["FixedRoleQueries", "LinearQueries", "OwnFillerQueries", "Queries", "expect_sizes"]
 
 
 class Queries(NamedTuple):
@@ -33,7 +34,7 @@ class Queries(NamedTuple):
 
 
 class LinearQueries(nn.Module):
-    """Match role, match filler and target role as linear maps of the object: the default of `TPRAttention`.
+    """Match role, match filler and target role as linear maps of the object, as in the paper.
 
     Each map may be replaced by any module from the flattened object to the same number of outputs.
 
@@ -148,6 +149,69 @@ class FixedRoleQueries(nn.Module):
             filler.unflatten(-1, (self.num_heads, self.num_matches, self.filler_dim)),
             self.target_role,
         )
+
+
+class OwnFillerQueries(FixedRoleQueries):
+    r"""Every head looks for objects that have, in its match roles, what the object has itself: the default.
+
+    f_m = A_hm O,    where A_hm starts as reading the object's own filler in a role.
+
+    Match and target roles are parameters of each head that start as one-hot vectors. All is learned from there.
+
+    Args:
+        match_roles: The role that each head matches, one number a head, or a list of `num_matches` numbers a head.
+            Drawn if not given: different heads start with different roles, and none reads what it matches, as far as
+            there are roles.
+        own_roles: The roles whose fillers the head looks for; the match roles if not given.
+        target_roles: The role that each head reads; drawn if not given.
+
+    >>> queries = OwnFillerQueries(6, 3, num_heads=2, match_roles=[0, 1], target_roles=[5, 5])
+    >>> objects = torch.randn(2, 7, 6, 3)
+    >>> torch.equal(queries(objects).match_filler[..., 0, :], objects[:, :, :2])
+    True
+    """
+
+    def __init__(
+        self,
+        num_roles: int,
+        filler_dim: int,
+        num_heads: int,
+        num_matches: int = 1,
+        *,
+        match_roles: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        own_roles: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        target_roles: Sequence[int] | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        roles, _, heads, matches = expect_sizes(num_roles, filler_dim, num_heads, num_matches).values()
+        self._match_roles = expect_roles("match_roles", match_roles, heads, roles, matches)
+        self._own_roles = expect_roles("own_roles", own_roles, heads, roles, matches)
+        self._target_roles = expect_roles("target_roles", target_roles, heads, roles)
+        super().__init__(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Start anew; roles that were not given are drawn."""
+        expect_generator(generator)
+        device, (heads, matches) = self.match_role.device, (self.num_heads, self.num_matches)
+        # all roles in a circle: a head reads a role and matches the next ones
+        circle = roles_in_turn(self.num_roles, self.num_roles, generator, device)
+        place = circle.argsort()
+        if self._target_roles is not None:
+            turns = place[self._target_roles.to(device)]
+        elif self._match_roles is not None:
+            turns = (place[self._match_roles[:, 0].to(device)] - 1) % self.num_roles
+        else:
+            turns = roles_in_turn(heads, self.num_roles, generator, device)
+        nearest = (turns[:, None] + torch.arange(1, matches + 1, device=device)) % self.num_roles
+        match = circle[nearest] if self._match_roles is None else self._match_roles.to(device)
+        own = match if self._own_roles is None else self._own_roles.to(device)
+        fill_(self.target_role, role_vectors(circle[turns], self.num_roles))
+        fill_(self.match_role, role_vectors(match, self.num_roles))
+        reads = role_vectors(own.flatten(), self.num_roles)
+        same = torch.eye(self.filler_dim, device=device)
+        fill_(self.match_filler.weight, torch.einsum("kr,fg->kfrg", reads, same).flatten(2).flatten(0, 1))
+        nn.init.zeros_(self.match_filler.bias)
 
 
 def expect_sizes(num_roles: int, filler_dim: int, num_heads: int, num_matches: int) -> dict[str, int]:
