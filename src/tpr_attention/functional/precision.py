@@ -1,11 +1,11 @@
-"""In which precision sums are kept."""
+"""In which precision sums are kept, and other things to know of where a function is called."""
 
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 
-__all__ = ["autocasts", "full_precision", "sum_dtype"]
+__all__ = ["autocasts", "full_precision", "is_transformed", "sum_dtype"]
 
 
 def sum_dtype(tensor: Tensor) -> torch.dtype:
@@ -35,3 +35,18 @@ def autocasts(device: torch.device) -> bool:
 def full_precision(device: torch.device) -> AbstractContextManager[None]:
     """Without autocast."""
     return torch.autocast(device.type, enabled=False) if autocasts(device) else nullcontext()
+
+
+def is_transformed() -> bool:
+    """Whether a function transform such as `torch.vmap` is at work; False where torch does not tell.
+
+    >>> seen = []
+    >>> _ = torch.vmap(lambda x: seen.append(is_transformed()) or x)(torch.ones(2))
+    >>> seen, is_transformed()
+    ([True], False)
+    """
+    if torch.compiler.is_compiling():
+        return False
+    functorch = getattr(torch._C, "_functorch", None)
+    peek = getattr(functorch, "peek_interpreter_stack", None)
+    return peek is not None and peek() is not None

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tpr_attention.functional.precision import full_precision, sum_dtype
+from tpr_attention.functional.precision import full_precision, is_transformed, sum_dtype
 from tpr_attention.functional.signature import checked, expect_alike, expect_bool
 
 __all__ = ["clean_by_stored", "recall_softmax"]
@@ -208,9 +208,22 @@ def _mean(
     wide = max(key.shape[-1], width)  # the fused kernels want one width
     query, key, value = (_widen(x, wide) for x in (query, key, key if value is None else value))
     key, value = key.expand(-1, heads, -1, -1), value.expand(-1, heads, -1, -1)
-    found = F.scaled_dot_product_attention(query, key, value, attn_mask=visible, is_causal=causal, scale=scale)
+    attend = _plain_attention if is_transformed() else F.scaled_dot_product_attention
+    found = attend(query, key, value, attn_mask=visible, is_causal=causal, scale=scale)
     found = found if wide == width else found[..., :width]
     return found if sees is None else found.masked_fill(~sees.unsqueeze(-1), 0)
+
+
+def _plain_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float
+) -> Tensor:
+    """`scaled_dot_product_attention` as its definition: the fused kernels have no rule for `vmap`."""
+    scores = scale * query @ key.mT
+    if is_causal:
+        attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, -inf)
+    return scores.softmax(-1) @ value
 
 
 def _widen(x: Tensor, width: int) -> Tensor:
