@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "attention": ["attend", "extract", "match", "memorise", "rebind"],
         "binding": ["bind", "dual_basis", "superpose", "tag", "unbind"],
+        "delta": ["recall_delta"],
         "factored": ["read", "recall", "state_shape"],
         "general": ["match_general", "match_unbuilt", "memorise_general"],
         "replace": ["recall_replace"],

@@ -10,6 +10,7 @@ from tpr_attention.functional.binding import dual_basis as dual_basis
 from tpr_attention.functional.binding import superpose as superpose
 from tpr_attention.functional.binding import tag as tag
 from tpr_attention.functional.binding import unbind as unbind
+from tpr_attention.functional.delta import recall_delta as recall_delta
 from tpr_attention.functional.factored import read as read
 from tpr_attention.functional.factored import recall as recall
 from tpr_attention.functional.factored import state_shape as state_shape

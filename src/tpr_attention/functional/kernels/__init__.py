@@ -1,0 +1,3 @@
+"""Computation in chunks, with a backward of its own."""
+
+__all__: list[str] = []
