@@ -32,5 +32,8 @@ MODELS: dict[str, str] = {
     "recall-linear": f"{_RECALL}.linear:RecallLinear",
     "recall-dpfp": f"{_RECALL}.linear:RecallDPFP",
     "recall-delta": f"{_RECALL}.delta:RecallDelta",
+    "contextual-tpr": f"{_RECALL}.contextual_tpr:ContextualTPR",
+    "contextual-attention": f"{_RECALL}.contextual_attention:ContextualAttention",
+    "hops-tpr": f"{_RECALL}.hops:HopsTPR",
 }
 """Name to the constructor's import path. What a constructor asks for by name and the task has, it is given."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from tpr_attention.training.spec import RunSpec
 
-__all__ = ["Band", "Look", "Panel", "Plan", "Series"]
+__all__ = ["Band", "Known", "Look", "Panel", "Plan", "Series"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,21 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Known:
+    """Values that are known from elsewhere, such as published ones: points at some of a panel's sizes.
+
+    Args:
+        name: A short name that no series has.
+        label: What the legend says.
+    """
+
+    name: str
+    values: Mapping[float | int, float]
+    label: str
+    look: Look
+
+
+@dataclass(frozen=True)
 class Panel:
     """One pair of axes: a metric under one condition.
 
@@ -71,6 +86,7 @@ class Panel:
         series: The lines.
         floors: Horizontal lines: series whose last value does not depend on training.
         sizes: If given, final values are drawn against them; each series has its runs size after size.
+        known: Points to compare with, in a panel with sizes.
         axis: What is on the horizontal axis.
         metric: What is on the vertical axis.
         scale: Of the vertical axis. Losses are told apart on a logarithmic one, accuracies on a linear one.
@@ -89,6 +105,7 @@ class Panel:
     metric: str = "loss"
     scale: Literal["log", "linear"] = "log"
     mark: Callable[[Mapping[str, float]], str] | None = field(default=None, compare=False)
+    known: tuple[Known, ...] = ()
 
     @property
     def name(self) -> str:

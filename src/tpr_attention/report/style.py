@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import cycle
 from math import floor, isnan, log10
 
-from tpr_attention.report.panels import Look, Series
+from tpr_attention.report.panels import Known, Look, Series
 
 __all__ = ["MUTED", "looks", "number"]
 
@@ -24,7 +24,7 @@ SPARE = (
 """Distinct colours, dashes and markers for series without a look."""
 
 
-def looks(series: Iterable[Series]) -> dict[str, Look]:
+def looks(series: Iterable[Series | Known]) -> dict[str, Look]:
     """The look of each series by name, in the order given. Those without one take the spare looks that are not in use.
 
     >>> found = looks([Series("first", ()), Series("second", (), look=SPARE[0]), Series("first", ())])

@@ -1,14 +1,14 @@
 """How pairs become keys and values, and what is read becomes an answer: three encoders for every memory."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tpr_attention.models.recall.role_objects import TABLE_SHARE, RoleObjects
+from tpr_attention.models.recall.role_objects import TABLE_SHARE, KeyStart, RoleObjects, Values
 
 __all__ = ["Encoded", "Encoder", "make_encoder"]
 
@@ -122,8 +122,9 @@ class RoleEncoder(nn.Module):
         if num_heads != 1 or width % matches:
             raise ValueError(f"width: expected an even width and one head with the encoder 'roles', got {width}")
         self.num_heads, self.key_dim, self.written_dim = 1, width, width
-        values: Literal["one-hot", "learned"] = "one-hot" if is_fixed else "learned"
-        self.objects = RoleObjects(key_fields, num_keys, num_values, width // matches, matches, values, is_fixed)
+        values: Values = "one-hot" if is_fixed else "learned"
+        keys: KeyStart = "table" if is_fixed else "orthonormal"
+        self.objects = RoleObjects(key_fields, num_keys, num_values, width // matches, matches, values, keys)
         self.query = nn.Parameter(torch.eye(width))
 
     def forward(self, pairs: Int[Tensor, "*batch t c_and_value"], queries: Int[Tensor, "*batch q c"]) -> Encoded:

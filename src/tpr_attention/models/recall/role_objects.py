@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from tpr_attention.nn.initialisation import orthonormal_
 
-__all__ = ["TABLE_SHARE", "RoleObjects", "Values"]
+__all__ = ["TABLE_SHARE", "KeyStart", "RoleObjects", "Values"]
 
 Values = Literal["one-hot", "learned"]
+KeyStart = Literal["table", "orthonormal", "random"]
 
 TABLE_SHARE = 2.2
 """How many numbers the table of keys has for each key, in the published protocol."""
@@ -25,8 +26,8 @@ class RoleObjects(nn.Module):
         matches: How many roles keys have in all, shared evenly by the parts of a key.
         values: "one-hot" for fixed values, as many roles as they need; "learned" for fillers in one role, which a
             linear map reads off.
-        wide_table: Whether keys are rows of a wide normal table that a linear map turns into fillers, as in the
-            published protocol; otherwise each key has its fillers, orthonormal at the start.
+        keys: "table" if keys are rows of a wide normal table that a linear map turns into fillers, as in the published
+            protocol; otherwise each key has its own fillers, "orthonormal" or "random" unit vectors at the start.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class RoleObjects(nn.Module):
         filler_dim: int,
         matches: int,
         values: Values,
-        wide_table: bool,
+        keys: KeyStart,
     ) -> None:
         super().__init__()
         if matches % key_fields:
@@ -48,12 +49,13 @@ class RoleObjects(nn.Module):
         self.num_roles = matches + self.value_roles
         each = matches // key_fields * filler_dim
         self.wide: nn.Parameter | None = None
-        if wide_table:
+        if keys == "table":
             wide = int(TABLE_SHARE * num_keys)
             self.wide = nn.Parameter(torch.randn(key_fields, num_keys, wide))
             self.key_fillers = nn.Parameter(torch.randn(key_fields, wide, each) * (wide * filler_dim) ** -0.5)
         else:
-            fillers = orthonormal_(torch.empty(matches, num_keys, filler_dim))
+            fillers = torch.randn(matches, num_keys, filler_dim)
+            fillers = orthonormal_(fillers) if keys == "orthonormal" else nn.functional.normalize(fillers, dim=-1)
             self.key_fillers = nn.Parameter(rearrange(fillers, "(c m) n f -> c n (m f)", c=key_fields))
         if not self.is_one_hot:
             self.value_fillers = nn.Parameter(orthonormal_(torch.empty(num_values, filler_dim)))

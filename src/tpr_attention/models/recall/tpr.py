@@ -22,8 +22,9 @@ class RecallTPR(nn.Module):
         write: "sum", "delta" or "replace".
         normalise: How what is read is normalised; see `TPRAttention`.
         values: "one-hot" for fixed values, "learned" for fillers.
-        wide_table: Whether keys come from a wide normal table, as in the published protocol for capacity.
-        learn_layer: Whether the layer is trained, or stays as it starts and only fillers are.
+        keys: Where the fillers of keys come from: "table", a wide normal table and a linear map, as in the published
+            protocol for capacity; or "orthonormal" or "random" unit vectors.
+        learn: "all"; "fillers" if the layer stays as it starts; or "nothing".
 
     >>> RecallTPR(key_fields=2, num_keys=8, num_values=6, filler_dim=8, values="learned").layer.num_roles
     3
@@ -40,11 +41,11 @@ class RecallTPR(nn.Module):
         write: Literal["sum", "delta", "replace"] = "sum",
         normalise: Literal["rms", "unit", "count"] | None = None,
         values: Literal["one-hot", "learned"] = "learned",
-        wide_table: bool = False,
-        learn_layer: bool = True,
+        keys: Literal["table", "orthonormal", "random"] = "orthonormal",
+        learn: Literal["all", "fillers", "nothing"] = "all",
     ) -> None:
         super().__init__()
-        self.objects = RoleObjects(key_fields, num_keys, num_values, filler_dim, num_matches, values, wide_table)
+        self.objects = RoleObjects(key_fields, num_keys, num_values, filler_dim, num_matches, values, keys)
         roles, heads = self.objects.num_roles, self.objects.value_roles
         key_roles, value_roles = [*range(num_matches)], [*range(num_matches, roles)]
         self.layer = TPRAttention(
@@ -60,7 +61,10 @@ class RecallTPR(nn.Module):
             unit_fillers=write != "replace",
             normalise=normalise,
             new_roles=value_roles,
-        ).requires_grad_(learn_layer)
+        ).requires_grad_(learn == "all")
+        self.needs_training = learn != "nothing"
+        if learn == "nothing":
+            self.requires_grad_(False)
 
     def forward(
         self, pairs: Int[Tensor, "*batch t c_and_value"], queries: Int[Tensor, "*batch q c"]

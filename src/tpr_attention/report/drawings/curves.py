@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from tpr_attention.report.panels import Panel, Plan, Series
+from tpr_attention.report.panels import Known, Panel, Plan, Series
 from tpr_attention.report.results import Course, Results
 from tpr_attention.report.statistics import band
 from tpr_attention.report.style import looks
@@ -48,6 +48,7 @@ class PanelCurves:
         finals = {series.name: results.final(series, panel.condition, panel.metric) for series in panel.floors}
         stored = {name: values[np.isfinite(values)] for name, values in finals.items()}
         self.floors = {name: float(values.mean()) for name, values in stored.items() if values.size}
+        self.known = {one.name: one.values for one in panel.known}
         self.mark = panel.mark(self.floors) if panel.mark else ""
         self.span = _span(panel)
 
@@ -73,7 +74,12 @@ class FigureCurves:
         self.columns = list(dict.fromkeys(panel.column for panel in self.panels))
         self.limits = {row: _limits([panel for panel in self.panels if panel.row == row]) for row in self.rows}
         contestants = [series for panel in plan.panels for series in panel.series]
-        every = [*contestants, *(series for panel in plan.panels for series in panel.floors)]
+        known = [one for panel in plan.panels for one in panel.known]
+        every: list[Series | Known] = [
+            *contestants,
+            *(series for panel in plan.panels for series in panel.floors),
+            *known,
+        ]
         self.labels, self.looks = {series.name: series.label for series in every}, looks(every)
         self.has_bands = any(line.edges for panel in self.panels for line in panel.lines)
         bands = {str(panel.band) for panel in self.panels}
@@ -128,6 +134,7 @@ def _limits(panels: Sequence[PanelCurves]) -> tuple[float, float]:
     means = _finite(line.mean for line in lines)
     below, above = (_finite(line.edges[side] for line in lines if line.edges) for side in (0, 1))
     heights = [height for panel in panels for height in panel.floors.values()]
+    heights += [value for panel in panels for values in panel.known.values() for value in values.values()]
     if panels[0].scale == "linear":
         shown = [*means, *below, *above, *heights] or [0.0, 1.0]
         margin = 0.05 * (max(shown) - min(shown)) or 0.05

@@ -39,14 +39,8 @@ def draw(curves: FigureCurves) -> Figure:
         legend = _legend(figure, curves, width - SIDES)
         legend_bottom = EDGE + LINE * len(notes) + EDGE * bool(notes)
         legend_top = legend_bottom + legend.get_window_extent().height / figure.dpi
-        height = (
-            legend_top
-            + EDGE
-            + AXIS
-            + rows * ROW
-            + LINE * max(len(curves.column_title(panel)) for panel in curves.panels)
-            + TOP
-        )
+        title_lines = max(len(curves.column_title(panel)) for panel in curves.panels)
+        height = legend_top + EDGE + AXIS + rows * ROW + LINE * title_lines + TOP
         figure.set_size_inches(width, height)
         grid = figure.add_gridspec(rows, columns)
         for panel in curves.panels:
@@ -94,6 +88,9 @@ def _draw_panel(axes: Axes, panel: PanelCurves, curves: FigureCurves) -> None:
         axes.plot(line.steps, panel.drawable(line.mean), zorder=2 + order, **_stroke(curves, line.name))
     for name, height in panel.floors.items():
         axes.axhline(*panel.drawable(np.array([height])), zorder=3 + len(panel.lines), **_stroke(curves, name))
+    for name, values in panel.known.items():
+        heights = panel.drawable(np.array([*values.values()]))
+        axes.plot([*values], heights, zorder=4 + len(panel.lines), **_stroke(curves, name))
     small: dict[str, Any] = {"xycoords": "axes fraction", "color": MUTED}
     if panel.mark:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
@@ -119,14 +116,15 @@ def _legend(figure: Figure, curves: FigureCurves, width: float) -> Legend:
 
 
 def _stroke(curves: FigureCurves, name: str) -> dict[str, Any]:
-    """A look in matplotlib's words; the marker is at the end of the line."""
-    look = curves.looks[name]
+    """A look in matplotlib's words; the marker is at the end of the line. What is known from elsewhere is points."""
+    look, is_known = curves.looks[name], any(name in panel.known for panel in curves.panels)
     return {
         "label": literal(shorten(curves.labels[name], LONGEST, placeholder=" ...")),
         "color": look.colour,
         "linewidth": look.width,
-        "linestyle": (0, look.dashes) if look.dashes else "-",
+        "linestyle": "none" if is_known else (0, look.dashes) if look.dashes else "-",
         "marker": look.marker or None,
         "markersize": 4.5,
-        "markevery": [-1],
+        "markevery": None if is_known else [-1],
+        "markerfacecolor": "none" if is_known else look.colour,
     }

@@ -81,6 +81,10 @@ def _add_panel(figure: Figure, panel: PanelCurves, curves: FigureCurves, place: 
         figure.add_trace(_line(panel, curves, line.name, said, line.steps, exact), **place)
     for name, height in panel.floors.items():
         figure.add_trace(_line(panel, curves, name, mean, panel.span, [np.full(2, height)]), **place)
+    for name, values in panel.known.items():
+        exact = [np.array([*values.values()])]
+        trace = _line(panel, curves, name, f"{where}<br>%{{customdata[0]:.4g}}", values, exact)
+        figure.add_trace(trace.update(mode="markers", marker={"symbol": "circle-open", "size": 7}), **place)
     if panel.sizes:
         names = [f"{size:g}" for size in panel.sizes]
         ends = [log10(end) for end in panel.span]
