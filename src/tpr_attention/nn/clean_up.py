@@ -101,7 +101,7 @@ class StoredCleanUp(nn.Module):
         stored: Float[Tensor, "*batch s h f"],
         *,
         gate: Float[Tensor, "*batch s g"] | None = None,
-        visible: Bool[Tensor, "*batch q s"] | None = None,
+        visible: Bool[Tensor, "q s"] | Bool[Tensor, "*batch q s"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "*batch q h f"]:
         """The fillers, cleaned by those of the objects that each position sees."""

@@ -10,7 +10,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tpr_attention.functional.delta import recall_delta
 from tpr_attention.functional.factored import read, recall
+from tpr_attention.functional.replace import recall_replace
 from tpr_attention.functional.softmax_match import recall_softmax
 from tpr_attention.nn.queries import Queries
 
@@ -143,8 +145,6 @@ class DeltaMemory(_Overwriting):
         self.form = form
 
     def _recall(self, asked: Asked, state: Tensor | None, *, exclude_self: bool, final_state: bool) -> Read:
-        from tpr_attention.functional.delta import recall_delta
-
         return recall_delta(
             asked.objects,
             *asked.queries,
@@ -165,8 +165,6 @@ class ReplaceMemory(_Overwriting):
 
     def _recall(self, asked: Asked, state: Tensor | None, *, exclude_self: bool, final_state: bool) -> Read:
         roles = torch.arange(asked.objects.shape[-2], device=asked.objects.device)
-        from tpr_attention.functional.replace import recall_replace
-
         return recall_replace(
             asked.objects,
             *asked.queries,
