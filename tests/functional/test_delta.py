@@ -158,6 +158,14 @@ def test_chunk_sizes_as_they_are_used(matches, f, length, normal):
         assert_close(found, expected)
 
 
+@pytest.mark.parametrize("length", [1, 5, 16, 17])
+def test_one_chunk_without_a_state_of_its_own(length, normal):
+    inputs = fixed(normal, length)
+    found, expected = (gradients(recall_delta(*inputs, form=form)[:1], inputs, 0) for form in FORMS)
+    for result, wanted in zip(found, expected, strict=True):
+        assert_close(result, wanted)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_the_last_write_under_a_key_counts(form, generator):
     """Pairs of orthonormal fillers as keys, 8 draws each: the memory answers with the last value of each."""

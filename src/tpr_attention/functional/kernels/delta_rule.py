@@ -6,7 +6,7 @@ of the keys and B the gates,
     U = (I + B tril(G, -1))^-1 B (V - K M)        Z = Q M + causal(Q K^T) U        M <- M + K^T U
 
 G and Q K^T are Hadamard products over the matches, so that only what meets M has f^m features. The backward keeps the
-inputs, the inverse of each chunk and the memory at its start. It runs the same recurrence from the end: with P the
+inputs, U, and the inverse and the first memory of each chunk. It runs the same recurrence from the end: with P the
 gradient of Z and D that of the memory after the chunk,
 
     X = (I + B tril(G, -1))^-T (causal(Q K^T)^T P + K D)        D <- D + Q^T P - K^T B X.
@@ -70,9 +70,9 @@ class _Delta(torch.autograd.Function):
         inverse = _inverse(_scores(k, k), g)
         keys = features(k)
         starts, after, u = _memories(inverse, keys, v, g, memory)
-        scores = _scores(q, k).tril(-int(exclude_self))
+        scores = _scores(q, k).mul_(_mask(chunk, exclude_self, q))
         z = torch.baddbmm(features(q) @ starts, scores, u)
-        return z.reshape(value.shape), after, inverse, starts
+        return z.reshape(value.shape), after, inverse, starts, u
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -84,7 +84,7 @@ class _Delta(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        query, key, value, gate, memory, inverse, starts = ctx.saved_tensors
+        query, key, value, gate, memory, inverse, starts, u = ctx.saved_tensors
         q, k, v, g = _in_chunks(ctx.chunk, query, key, value, gate)
         d_output, d_memory = gradients[:2]
         d_z = torch.zeros_like(v) if d_output is None else d_output.reshape(v.shape)
@@ -93,23 +93,21 @@ class _Delta(torch.autograd.Function):
         queries, keys = features(q), features(k)
         if torch.is_grad_enabled():  # for second derivatives, what was kept has to depend on the inputs again
             inverse = _inverse(_scores(k, k), g)
-            starts, _, _ = _memories(inverse, keys, v, g, memory)
-        error = torch.baddbmm(v, keys, starts, alpha=-1)
-        u = inverse @ (g * error)
-        scores = _scores(q, k).tril(-int(ctx.exclude_self))
-        d_u = scores.mT @ d_z
+            starts, _, u = _memories(inverse, keys, v, g, memory)
+        seen, before = _mask(ctx.chunk, ctx.exclude_self, q), _mask(ctx.chunk, True, q)
+        d_u = _scores(q, k).mul_(seen).mT @ d_z
         ends, d_memory = _memory_gradients(inverse, queries, keys, g, d_z, d_u, d_memory)
         x = inverse.mT @ torch.baddbmm(d_u, keys, ends)
         d_value = g * x
-        d_scores = (d_z @ u.mT).tril(-int(ctx.exclude_self))
-        d_gram = (d_value @ u.mT).tril(-1).neg()
+        d_scores, d_gram = (d_z @ u.mT).mul_(seen), (d_value @ u.mT).mul_(-before)
         of_queries = _pull_back(d_z @ starts.mT, q)
         of_keys = _pull_back(torch.baddbmm(u @ ends.mT, d_value, starts.mT, alpha=-1), k)
         d_query, d_key = _through_scores(of_queries, of_keys, q, k, d_scores, d_gram)
         d_gate = None
         if ctx.needs_input_grad[3]:
-            d_gate = (x * torch.baddbmm(error, _scores(k, k).tril(-1), u, alpha=-1)).sum(-1, keepdim=True)
-            d_gate = d_gate.reshape(gate.shape)
+            error = torch.baddbmm(v, keys, starts, alpha=-1)
+            error = torch.baddbmm(error, _scores(k, k).mul_(before), u, alpha=-1)
+            d_gate = (x * error).sum(-1).reshape(gate.shape)
         return (
             d_query.reshape(query.shape),
             d_key.reshape(key.shape),
@@ -124,6 +122,11 @@ class _Delta(torch.autograd.Function):
 def _in_chunks(chunk: int, *tensors: Tensor) -> list[Tensor]:
     """`[b t ...]` as `[(b n) c ...]`."""
     return [x.reshape(-1, chunk, *x.shape[2:]) for x in tensors]
+
+
+def _mask(length: int, exclude_self: bool, like: Tensor) -> Tensor:
+    """1 where a row's position may see a column's."""
+    return torch.ones(length, length, dtype=like.dtype, device=like.device).tril(-int(exclude_self))
 
 
 def features(vectors: Float[Tensor, "b c m f"]) -> Float[Tensor, "b c p"]:
@@ -150,9 +153,8 @@ def _product(factors: Sequence[Tensor]) -> Tensor:
 def _inverse(gram: Float[Tensor, "b c c"], gate: Float[Tensor, "b c 1"]) -> Float[Tensor, "b c c"]:
     """(I + B tril(G, -1))^-1, by substitution, which does not amplify rounding as powers of G would."""
     one = torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
-    inverse: Tensor = torch.linalg.solve_triangular(
-        (gate * gram).tril(-1), one.expand_as(gram), upper=False, unitriangular=True
-    )
+    # of a unitriangular matrix only what is below the diagonal is read
+    inverse: Tensor = torch.linalg.solve_triangular(gate * gram, one.expand_as(gram), upper=False, unitriangular=True)
     return inverse
 
 
@@ -162,14 +164,12 @@ def _memories(
     """The memory before each chunk, that after the last `[b p v]`, and what each object adds under its key."""
     starts, added = [], []
     if keys.shape[2] <= _SMALL:
-        weights = inverse @ (gate * torch.cat([keys, value], -1))
-        change = _by_chunk(keys.mT @ weights, memory)
-        for step in change:
+        of_keys, of_values = inverse @ (gate * keys), inverse @ (gate * value)
+        moves, news = _by_chunk(_transition(keys, of_keys), memory), _by_chunk(keys.mT @ of_values, memory)
+        for move, new in zip(moves, news, strict=True):
             starts.append(memory)
-            move, new = step[..., : keys.shape[2]], step[..., keys.shape[2] :]
-            memory = torch.baddbmm(memory + new, move, memory, alpha=-1)
+            memory = torch.baddbmm(new, move, memory)
         before = _by_memory(starts)
-        of_keys, of_values = weights[..., : keys.shape[2]], weights[..., keys.shape[2] :]
         return before, memory, torch.baddbmm(of_values, of_keys, before, alpha=-1)
     weights = inverse * gate.mT
     for w, k, v in zip(*(_by_chunk(x, memory) for x in (weights, keys, value)), strict=True):
@@ -188,11 +188,11 @@ def _memory_gradients(
     direct = queries.mT @ d_z
     if keys.shape[2] <= _SMALL:
         weights = inverse @ (gate * keys)
-        moves = _by_chunk(weights.mT @ keys, d_memory)[::-1]
+        moves = _by_chunk(_transition(weights, keys), d_memory)[::-1]
         news = _by_chunk(torch.baddbmm(direct, weights.mT, d_u, alpha=-1), d_memory)[::-1]
         for move, new in zip(moves, news, strict=True):
             ends.append(d_memory)
-            d_memory = torch.baddbmm(d_memory + new, move, d_memory, alpha=-1)
+            d_memory = torch.baddbmm(new, move, d_memory)
         return _by_memory(ends[::-1]), d_memory
     weights = gate * inverse.mT
     parts = [_by_chunk(x, d_memory)[::-1] for x in (weights, keys, d_u, direct)]
@@ -203,6 +203,12 @@ def _memory_gradients(
     return _by_memory(ends[::-1]), d_memory
 
 
+def _transition(left: Float[Tensor, "b c p"], right: Float[Tensor, "b c p"]) -> Float[Tensor, "b p p"]:
+    """I - left^T right, by which a chunk multiplies the memory."""
+    one = torch.eye(left.shape[2], dtype=left.dtype, device=left.device)
+    return torch.baddbmm(one, left.mT, right, alpha=-1)
+
+
 def _by_chunk(x: Tensor, memory: Tensor) -> list[Tensor]:
     """`[(b n) ...]` as n tensors `[b ...]`."""
     by_memory = x.reshape(memory.shape[0], -1, *x.shape[1:])
@@ -211,7 +217,7 @@ def _by_chunk(x: Tensor, memory: Tensor) -> list[Tensor]:
 
 def _by_memory(chunks: list[Tensor]) -> Tensor:
     """The inverse of `_by_chunk`."""
-    return chunks[0] if len(chunks) == 1 else torch.stack(chunks, 1).flatten(0, 1)
+    return chunks[0].clone() if len(chunks) == 1 else torch.stack(chunks, 1).flatten(0, 1)
 
 
 def _pull_back(gradient: Float[Tensor, "b c p"], vectors: Float[Tensor, "b c m f"]) -> list[Tensor]:
