@@ -183,7 +183,6 @@ def test_an_empty_batch_gives_an_empty_answer(normal):
     assert clean_by_stored(normal(0, 3, 2, 4), normal(0, 5, 2, 4), sharpness=1.0).shape == (0, 3, 2, 4)
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")  # torch loops over the fused kernel
 def test_under_vmap(normal):
     inputs = fixed(normal, matches=2)
     gate = normal(2, 5, 1).detach().relu()

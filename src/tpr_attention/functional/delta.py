@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.functional.kernels.delta_rule import chunked_delta, features
-from tpr_attention.functional.layout import by_head
+from tpr_attention.functional.kernels.extraction import keys_and_values
 from tpr_attention.functional.precision import full_precision, sum_dtype
 from tpr_attention.functional.signature import checked, expect_alike, expect_bool, expect_room
 
@@ -98,18 +98,18 @@ def recall_delta(
             shape, dtype=precise
         ) + nothing if final_state else None
     with full_precision(objects.device):
-        exact = (x.to(precise) for x in (objects, match_role, match_filler, target_role))
-        reading = by_head(*exact, keys=None if keys is None else keys.to(precise))
+        held = objects.to(precise).reshape(-1, length, roles, filler_dim)
+        matched = None if keys is None else keys.to(precise).reshape(held.shape)
+        key, value = keys_and_values(held, matched, match_role.to(precise), target_role.to(precise))
+        key, value = key.transpose(2, 3).flatten(0, 1), value.flatten(0, 1)
+        query = match_filler.to(precise).movedim(-3, -4).reshape(key.shape)
         if gate is None:
-            written = reading.key.new_ones(reading.key.shape[0], length, 1)
+            written = key.new_ones(key.shape[0], length, 1)
         else:
             written = gate.to(precise).expand(*batch, length, heads).transpose(-1, -2).reshape(-1, length, 1)
         memory = written.new_zeros(written.shape[0], *shape[-2:]) if state is None else state.reshape(-1, *shape[-2:])
-        assert reading.value is not None
         chosen = ("recurrent" if length <= _FEW else "chunked") if form == "auto" else form
-        fillers, after = _FORMS[chosen](
-            reading.match_filler.squeeze(2), reading.key, reading.value, written, memory, exclude_self
-        )
+        fillers, after = _FORMS[chosen](query, key, value, written, memory, exclude_self)
     found = fillers.reshape(*batch, heads, length, filler_dim).movedim(-3, -2)
     return found.to(objects.dtype), after.reshape(shape) if final_state else None
 

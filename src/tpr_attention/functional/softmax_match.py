@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tpr_attention.functional.kernels.extraction import extract_all, keys_and_values
 from tpr_attention.functional.precision import full_precision, is_transformed, sum_dtype
 from tpr_attention.functional.signature import checked, expect_alike, expect_bool
 
@@ -143,31 +144,16 @@ def _keys_and_values(
     objects: Float[Tensor, "b s r f"], keys: Float[Tensor, "b s r f"] | None, match_role: Tensor, target_role: Tensor
 ) -> tuple[Float[Tensor, "b h_k s d"], Float[Tensor, "b h_v s v"] | None]:
     """What is matched, and what is read (None: the same): fillers of each head for fixed roles, else whole objects."""
+    if match_role.ndim == 3 and target_role.ndim == 2:
+        key, of_heads = keys_and_values(objects, keys, match_role, target_role)
+        return key.transpose(2, 3).flatten(-2), of_heads
     matched = objects if keys is None else keys
-    match_fixed, target_fixed = match_role.ndim == 3, target_role.ndim == 2
-    if not match_fixed:
-        key = matched.flatten(-2).unsqueeze(1)
-        if target_fixed:
-            return key, _fillers(target_role, objects)
-        return key, None if keys is None else objects.flatten(-2).unsqueeze(1)
-    heads, matches = match_role.shape[:2]
-    asked = match_role.flatten(0, 1)
-    if target_fixed and keys is None:  # one product instead of two
-        both = _fillers(torch.cat([asked, target_role]), objects)
-        key, value = both[:, : heads * matches], both[:, heads * matches :]
-    else:
-        key = _fillers(asked, matched)
-        value = _fillers(target_role, objects) if target_fixed else objects.flatten(-2).unsqueeze(1)
-    if matches > 1:
-        key = key.reshape(-1, heads, matches, *key.shape[2:]).transpose(2, 3).flatten(-2)
-    return key, value
-
-
-def _fillers(roles: Float[Tensor, "p r"], objects: Float[Tensor, "b s r f"]) -> Float[Tensor, "b p s f"]:
-    """What every object has in some roles."""
-    size, length, _, filler_dim = objects.shape
-    by_role = objects.transpose(1, 2).flatten(2)
-    return torch.bmm(roles.expand(size, -1, -1), by_role).reshape(size, -1, length, filler_dim)
+    whole = None if match_role.ndim > 3 and keys is None else objects.flatten(-2).unsqueeze(1)
+    value = extract_all(objects, target_role) if target_role.ndim == 2 else whole
+    if match_role.ndim > 3:
+        return matched.flatten(-2).unsqueeze(1), value
+    key = extract_all(matched, match_role.flatten(0, 1)).reshape(-1, *match_role.shape[:2], *matched.shape[1:4:2])
+    return key.transpose(2, 3).flatten(-2), value
 
 
 def _mean(

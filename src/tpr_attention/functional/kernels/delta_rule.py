@@ -247,5 +247,6 @@ def _through_scores(
         by_key = [d_gram * _product(grams[:j] + grams[j + 1 :]) for j in range(len(keys))]
     for j, (q, k, d_s, d_g) in enumerate(zip(queries, keys, by_query, by_key, strict=True)):
         d_query[j] = torch.baddbmm(d_query[j], d_s, k)
-        d_key[j] = torch.baddbmm(torch.baddbmm(d_key[j], d_s.mT, q), d_g + d_g.mT, k)
+        for factor, vector in ((d_s.mT, q), (d_g.mT, k), (d_g, k)):  # a sum with the transpose would take longer
+            d_key[j] = torch.baddbmm(d_key[j], factor, vector)
     return torch.stack(d_query, 2), torch.stack(d_key, 2)
