@@ -128,11 +128,8 @@ def formatted(
             return f"{value:g}"
         case "count":
             return f"{value:,d}"
-        case "mean":
-            diverged = _diverged(value)
-            return number(mean(value)) + (f" ({diverged} diverged)" if diverged else "")
-        case "mean_and_error":
-            error = standard_error(value)
+        case "mean" | "mean_and_error":
+            error = standard_error(value) if kind == "mean_and_error" else None
             shown = number(mean(value)) + (f" {text('±')} {number(error)}" if error is not None else "")
             return shown + (f" ({_diverged(value)} diverged)" if _diverged(value) else "")
         case "interval":

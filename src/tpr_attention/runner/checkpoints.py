@@ -60,7 +60,7 @@ class Checkpoints:
             write_file(path, data)
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {write_fault(error, len(data))}") from error
-        self._delete(checkpoint.runs[0], but=path)
+        self.delete(checkpoint.runs, but=path)
 
     def find(self, runs: Iterable[str]) -> Checkpoint | None:
         """Find the checkpoint of a group that consists of these runs, or of those that are not stored.
@@ -78,9 +78,11 @@ class Checkpoints:
                 return checkpoint
         return None
 
-    def delete(self, runs: Sequence[str]) -> None:
-        """Delete the checkpoint of a group that is stored."""
-        self._delete(runs[0])
+    def delete(self, runs: Sequence[str], but: Path | None = None) -> None:
+        """Delete all checkpoints of a group, but one if it is given."""
+        for path in self._files(runs[0]):
+            if path != but:
+                path.unlink(missing_ok=True)
 
     def discard(self, runs: Iterable[str]) -> None:
         """Delete checkpoints that hold one of these runs."""
@@ -110,11 +112,6 @@ class Checkpoints:
 
     def _missing(self, runs: Iterable[str]) -> frozenset[str]:
         return frozenset(run for run in runs if run not in self.store)
-
-    def _delete(self, first: str, but: Path | None = None) -> None:
-        for path in self._files(first):
-            if path != but:
-                path.unlink(missing_ok=True)
 
 
 def _step(path: Path) -> int:

@@ -79,15 +79,10 @@ class Store:
         """The digests of all runs, sorted."""
         return (folder.name for folder in self._folders() if folder.name in self)
 
-    def _folders(self) -> list[Path]:
+    def _folders(self, *, are_links: bool = False) -> list[Path]:
+        """Its folders, or links to folders, which could be taken for runs."""
         with os.scandir(self.path) as entries:
-            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-            return sorted(Path(entry.path) for entry in folders if not entry.name.startswith("."))
-
-    def _links(self) -> list[Path]:
-        """Links to folders, which could be taken for runs."""
-        with os.scandir(self.path) as entries:
-            found = [entry for entry in entries if entry.is_symlink() and entry.is_dir()]
+            found = [entry for entry in entries if entry.is_dir() and entry.is_symlink() == are_links]
             return sorted(Path(entry.path) for entry in found if not entry.name.startswith("."))
 
     def find(self, prefix: str) -> str:
@@ -179,7 +174,7 @@ class Store:
 
     def readable(self) -> tuple[dict[str, RunSpec], list[str]]:
         """The runs that can be read, by digest, and a sentence on each of the others."""
-        runs, left_out = dict[str, RunSpec](), [f"{path}: {LINK}" for path in self._links()]
+        runs, left_out = dict[str, RunSpec](), [f"{path}: {LINK}" for path in self._folders(are_links=True)]
         for digest in self:
             try:
                 runs[digest] = self.check(digest)
@@ -213,7 +208,7 @@ class Store:
         for name in (LABEL, TABLE):
             if name == LABEL or (self.path / name).exists():
                 yield from faults(self.path / f"{name}.sha256", [name])
-        yield from ((path, LINK) for path in self._links())
+        yield from ((path, LINK) for path in self._folders(are_links=True))
         for folder in self._folders():
             found = faults(folder / SUMS, RUN)
             yield from found

@@ -73,6 +73,11 @@ class Goal(NamedTuple):
         """The best linear fit as a multiple of the loss."""
         return self.floors[LINEAR] / max(mean(self.losses), ROUNDING) if self.floors[LINEAR] else None
 
+    @property
+    def judged(self) -> tuple[float, float | None, bool]:
+        """The loss of the worst seed, the gain, and whether the goal is met."""
+        return float(self.losses.max()), self.gain, self.is_met
+
 
 def _panels(setup: Setup, split: str, interaction: str | None) -> Iterator[Panel]:
     series = tuple(contestant_series(name, setup, contestant(name, split, interaction, 8)) for name in COMPARED)
@@ -144,7 +149,7 @@ def _table(results: Results, panels: Sequence[Panel], goals: Mapping[str, Sequen
             *panel.cell.values(),
             *floor_cells(results, panel),
             *(linked_final(results, panel, name) for name in COMPARED),
-            *(entry for name in JUDGED for entry in _judged(goals[name][place])),
+            *(entry for found in goals.values() for entry in found[place].judged),
         ]
         for place, panel in enumerate(panels)
     ]
@@ -156,10 +161,6 @@ def _table(results: Results, panels: Sequence[Panel], goals: Mapping[str, Sequen
     return Table(
         "beyond", "Every cell, with what can be known: arithmetic means of final losses over seeds.", columns, rows
     )
-
-
-def _judged(goal: Goal) -> tuple[float, float | None, bool]:
-    return float(goal.losses.max()), goal.gain, goal.is_met
 
 
 def _explained() -> str:

@@ -110,7 +110,11 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
         Curves(plan, results),
         Table("depth", f"Final losses by number of layers. {MEANS}", columns, rows),
     ]
-    rates = _search(setup).table(results, RATES_CAPTION)
+    caption = (
+        "In-distribution loss for each learning rate, by number of layers: geometric mean over the three settings "
+        "(none and both interactions, square_red) and two seeds that no study uses."
+    )
+    rates = _search(setup).table(results, caption)
     appendix = (Section("Learning rates by number of layers", [rates]),) if rates else ()
     return Chapter((), (Section("Several layers: does the advantage persist?", blocks),), appendix)
 
@@ -139,11 +143,6 @@ def _verdict(points: Sequence[SizePoint]) -> Iterator[str]:
         noun = "layer" if [*by_depth] == [1] else "layers"
         yield f"{setting}, TPR-Attention is ahead of both baselines in {listed} {noun}{judged}."
 
-
-RATES_CAPTION = (
-    "In-distribution loss for each learning rate, by number of layers: geometric mean over the three settings (none "
-    "and both interactions, square_red) and two seeds that no study uses."
-)
 
 DEPTH = Study(
     "depth",

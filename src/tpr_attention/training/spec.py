@@ -55,7 +55,7 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     train_examples: Count = 50_000
     test_examples: Count = 1_000
     learning_rate: Annotated[float, Meta(gt=0)] = 0.01
-    schedule: Literal["cosine", "constant"] = "cosine"
+    schedule: Literal["cosine", "constant", "late-decay"] = "cosine"
     optimiser: Literal["adam", "sgd"] = "adam"
     device: str = "cpu"
 
@@ -111,10 +111,7 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         """
         task, model = component_names(values)
         given = _by_section(values, task, model)
-        made = (
-            Component(task, options_of("task", task, given["task"])),
-            Component(model, options_of("model", model, given["model"])),
-        )
+        made = _component("task", task, given["task"]), _component("model", model, given["model"])
         training = convert("training.", given["training"], Training)
         return cls(*made, training, _seed(values.get("seed", 0)), _sources(made))
 
@@ -126,25 +123,15 @@ class RunSpec(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         """
         task, model = component_names({"task": self.task.name, "model": self.model.name, **changes})
         given = _by_section(changes, task, model)
-        kept = {
-            section: old.options if old.name == name else {}
-            for section, old, name in (("task", self.task, task), ("model", self.model, model))
-        }
-        training = {**msgspec.to_builtins(self.training), **given["training"]}
         made = (
-            Component(task, options_of("task", task, {**kept["task"], **given["task"]}))
-            if given["task"] or task != self.task.name
-            else self.task,
-            Component(model, options_of("model", model, {**kept["model"], **given["model"]}))
-            if given["model"] or model != self.model.name
-            else self.model,
+            _component("task", task, given["task"], self.task),
+            _component("model", model, given["model"], self.model),
         )
-        return RunSpec(
-            *made,
-            convert("training.", training, Training) if given["training"] else self.training,
-            _seed(changes["seed"]) if "seed" in changes else self.seed,
-            _sources(made, self.sources),
-        )
+        training = self.training
+        if given["training"]:
+            training = convert("training.", {**msgspec.to_builtins(training), **given["training"]}, Training)
+        seed = _seed(changes["seed"]) if "seed" in changes else self.seed
+        return RunSpec(*made, training, seed, _sources(made, self.sources))
 
     def with_seed(self, seed: int) -> "RunSpec":
         """The same with another seed."""
@@ -187,6 +174,13 @@ def component_names(values: Mapping[str, object]) -> tuple[str, str]:
         if not isinstance(name, str):
             raise SpecError(f"{section}: expected a name or a path, got {name!r}")
     return str(names[0]), str(names[1])
+
+
+def _component(section: str, name: str, given: Mapping[str, object], old: Component | None = None) -> Component:
+    """A component with the options given; others are those of an old one of the same name, or the defaults."""
+    if old is None or old.name != name:
+        return Component(name, options_of(section, name, given))
+    return Component(name, options_of(section, name, {**old.options, **given})) if given else old
 
 
 def _seed(value: object) -> int:

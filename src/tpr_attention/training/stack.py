@@ -137,10 +137,10 @@ class Stack:
         *slots_batch_and_fixed: Tensor,
     ) -> Float[Tensor, "n"]:
         """One step of every run that lives. A run stops at what is not finite, before it changes its weights."""
-        slots, rest = _split(slots_batch_and_fixed, len(self.slots))
-        tensors, fixed = _split(rest, len(rest) - len(self.fixed))
+        batch_at, fixed_at = len(self.slots), len(slots_batch_and_fixed) - len(self.fixed)
+        slots, fixed = slots_batch_and_fixed[:batch_at], slots_batch_and_fixed[fixed_at:]
         trained = {name: tensor.detach().requires_grad_() for name, tensor in self._named(weights).items()}
-        batch = self.pool.structure.with_tensors(tensors)
+        batch = self.pool.structure.with_tensors(slots_batch_and_fixed[batch_at:fixed_at])
         answer = self.train_call(trained | dict(zip(self.fixed, fixed, strict=True)), batch.inputs)
         output, *penalty = answer if self.is_penalised else (answer,)
         losses = next(iter(self.measure_runs(output, batch).values())).mean(1)
@@ -276,7 +276,3 @@ def _rows(tensors: Sequence[Tensor], runs: int, device: torch.device) -> Rows:
     if not tensors:
         return torch.empty(runs, 0, device=device)
     return torch.cat([tensor.reshape(runs, -1) for tensor in tensors], 1)
-
-
-def _split(tensors: Sequence[Tensor], count: int) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-    return tensors[:count], tensors[count:]

@@ -93,21 +93,17 @@ def _with_full_names(part: Mapping[str, object], task: str, model: str) -> dict[
 
 
 def _flat(values: Mapping[str, object]) -> dict[str, object]:
+    """The entries of sections one by one, so that each can have several values."""
     found: dict[str, object] = {}
     for key, value in values.items():
-        for name, entry in _entries(str(key), value):
+        entries = [(str(key), value)]
+        if key in SECTIONS and isinstance(value, Mapping):
+            entries = [(key if name == "name" else f"{key}.{name}", entry) for name, entry in value.items()]
+        for name, entry in entries:
             if name in found:
                 raise SpecError(f"{name}: given twice")
             found[name] = entry
     return found
-
-
-def _entries(key: str, value: object) -> Iterator[tuple[str, object]]:
-    """The entries of a section one by one, so that each can have several values."""
-    if key in SECTIONS and isinstance(value, Mapping):
-        yield from ((key if name == "name" else f"{key}.{name}", entry) for name, entry in value.items())
-    else:
-        yield key, value
 
 
 def _is_one(key: str, value: object, task: str, model: str) -> bool:

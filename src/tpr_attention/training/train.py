@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tpr_attention.models.contract import parameter_count
 from tpr_attention.training.points import TRAIN, Point, group_label
-from tpr_attention.training.prepare import Prepared, names_of, prepare, stack_key
+from tpr_attention.training.prepare import names_of, prepare, stack_key
 from tpr_attention.training.spec import RunSpec
 from tpr_attention.training.stack import Divergence, Stack, can_compile
 
@@ -93,7 +93,8 @@ def train(
     if compiled is None:
         compiled = is_worth_compiling(specs) and can_compile()
     stack = Stack(runs, compiled=compiled)
-    tasks, ends = [run.task for run in runs], [_end(run) for run in runs]
+    tasks = [run.task for run in runs]
+    ends = [Finished(run.spec.digest, {}, names_of(run), parameter_count(run.model)) for run in runs]
     del runs
     moments = evaluation_steps(steps) if stack.trained else [0, steps]
     reached = -1
@@ -130,8 +131,3 @@ def train(
                 yield Point(spec.digest, steps, condition, label, values)
     for run, (end, weights) in enumerate(zip(ends, stack.unstacked(), strict=True)):
         yield end._replace(weights=weights, divergence=stack.divergence(run))
-
-
-def _end(run: Prepared) -> Finished:
-    """All that is known of a run's end before it has begun."""
-    return Finished(run.spec.digest, {}, names_of(run), parameter_count(run.model))

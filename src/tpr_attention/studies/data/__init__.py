@@ -49,7 +49,9 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     splits = list(dict.fromkeys(panel.cell["split"] for panel, _, _ in stored))
     parts = [part(plan, models, sizes, splits) for plan in plans]
     papers, every = points_of(plans, results, PAPER), points_of(plans, results, models)
-    said = [*_claim(papers), *_newest(every, models)]
+    said = list(claim_words(counts_of(papers)))
+    if NEWEST in models and len(models) > 1 and any(point.is_solvable for point in every):
+        said.append(lowest_words(every, NEWEST))
     blocks: list[Block] = [Text(" ".join(said))] if said else []
     blocks += [Text(_explained(setup)), *_maps(papers, every, models)]
     blocks += [Curves(plan, results) for plan in parts if any(map(results.stored, plan.series()))]
@@ -69,16 +71,6 @@ def _stored(plans: Sequence[Plan], results: Results) -> list[tuple[Panel, int, s
     ]
 
 
-def _claim(points: Sequence[Point]) -> list[str]:
-    return [*claim_words(counts_of(points))]
-
-
-def _newest(points: Sequence[Point], models: Sequence[str]) -> list[str]:
-    if NEWEST not in models or len(models) < 2 or not any(point.is_solvable for point in points):
-        return []
-    return [lowest_words(points, NEWEST)]
-
-
 def _explained(setup: Setup) -> str:
     own = data_setup(setup)
     return (
@@ -93,24 +85,24 @@ def _explained(setup: Setup) -> str:
 def _maps(papers: Sequence[Point], every: Sequence[Point], models: Sequence[str]) -> list[Block]:
     """The maps of the paper's models and of all; the second only where there are more."""
     blocks: list[Block] = []
-    alike = f"Also where several models have solved a cell (a loss below {SOLVED:g}), the lowest is shown."
     if papers:
-        title = "Who is lowest, and by what factor: the paper's three models"
-        said = f"{title}, in each cell (rows) with each number of training pairs (columns). {alike}"
-        found = lowest_map("data-paper", title, said, papers)
-        blocks += [claim_table(counts_of(papers)), found, found.table()]
+        blocks += [claim_table(counts_of(papers)), *_map("data-paper", "the paper's three models", papers)]
     if every and len(models) > 1 and set(models) != set(PAPER):
-        title = (
-            "Who is lowest, and by what factor: all models"
-            if len(models) == len(MODELS)
-            else (f"Who is lowest, and by what factor: {len(models)} models")
-        )
-        said = f"{title}, in each cell (rows) with each number of training pairs (columns). {alike}"
-        found = lowest_map("data-all", title, said, every)
-        blocks += [found, found.table()]
+        blocks += _map("data-all", "all models" if len(models) == len(MODELS) else f"{len(models)} models", every)
         if any(point.is_solvable for point in every):
             blocks.append(lowest_table(every))
     return blocks
+
+
+def _map(name: str, whose: str, points: Sequence[Point]) -> list[Block]:
+    """A map, and the same as a table."""
+    title = f"Who is lowest, and by what factor: {whose}"
+    caption = (
+        f"{title}, in each cell (rows) with each number of training pairs (columns). Also where several models have "
+        f"solved a cell (a loss below {SOLVED:g}), the lowest is shown."
+    )
+    found = lowest_map(name, title, caption, points)
+    return [found, found.table()]
 
 
 def _means(

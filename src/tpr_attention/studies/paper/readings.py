@@ -19,8 +19,7 @@ class Reading:
     Args:
         title: What is different, in words.
         decision: The decision record that says why we read it as we do.
-        task: Keys of a spec that change the task, for contestants and floors.
-        training: Keys of a spec that change how contestants are trained.
+        changes: Keys of a spec; floors take only those of the task.
         models: Contestants that are replaced by others.
         options: Further options of a contestant's model.
         with_heads: Whether models that replace others are told the number of heads, also in place of one without.
@@ -29,8 +28,7 @@ class Reading:
 
     title: str
     decision: str = ""
-    task: Changes = field(default_factory=dict)
-    training: Changes = field(default_factory=dict)
+    changes: Changes = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Changes] = field(default_factory=dict)
     with_heads: bool = False
@@ -38,16 +36,16 @@ class Reading:
 
     def of_floor(self, spec: RunSpec) -> RunSpec:
         """A floor's spec under this reading."""
-        return spec.changed(self.task) if self._matters(spec) and self.task else spec
+        task = {key: value for key, value in self.changes.items() if key.startswith("task.")}
+        return spec.changed(task) if self._matters(spec) and task else spec
 
     def of(self, spec: RunSpec, heads: int) -> RunSpec:
         """A contestant's spec under this reading."""
         name = spec.model.name
         model = self.models.get(name, name)
-        options = self.options.get(name, {})
-        if not self._matters(spec) or not (self.task or self.training or options or model != name):
+        changes = {**self.changes, **self.options.get(name, {})}
+        if not self._matters(spec) or not (changes or model != name):
             return spec
-        changes = {**self.task, **self.training, **options}
         if model != name:
             changes["model"] = model
             if self.with_heads or "num_heads" in spec.model.options:
@@ -81,9 +79,7 @@ READINGS: dict[str, Reading] = {
         "in `ood_reference` and `ood_transform` the answer is held out, too", "0011", {"task.target_of_tests": True}
     ),
     "change": Reading("the acted factor must differ between the two objects", "0011", {"task.require_change": True}),
-    "random-start": Reading(
-        "a random start instead of the exact copy", "0012", training={"model.start_at_copy": False}
-    ),
+    "random-start": Reading("a random start instead of the exact copy", "0012", {"model.start_at_copy": False}),
     "role-tokens": Reading(
         "classical attention sees roles as tokens instead of objects", "0013", models={"classical": "classical-roles"}
     ),
@@ -100,20 +96,16 @@ READINGS: dict[str, Reading] = {
         {"task.scored": "factors"},
         interactions=INTERACTING,
     ),
-    "one-rate": Reading(
-        "learning rate 0.01 for all, without a search", "0018", training={"training.learning_rate": 0.01}
-    ),
-    "low-rate": Reading(
-        "learning rate 0.001 for all, without a search", "0018", training={"training.learning_rate": 0.001}
-    ),
+    "one-rate": Reading("learning rate 0.01 for all, without a search", "0018", {"training.learning_rate": 0.01}),
+    "low-rate": Reading("learning rate 0.001 for all, without a search", "0018", {"training.learning_rate": 0.001}),
     **{
         f"pairs-{pairs}": Reading(
-            f"{pairs:,} training pairs instead of 50,000", "0017", training={"training.train_examples": pairs}
+            f"{pairs:,} training pairs instead of 50,000", "0017", {"training.train_examples": pairs}
         )
         for pairs in (100, 300, 1_000, 5_000)
     },
     **{
-        f"steps-{steps}": Reading(f"{steps:,} steps of training", "0017", training={"training.steps": steps})
+        f"steps-{steps}": Reading(f"{steps:,} steps of training", "0017", {"training.steps": steps})
         for steps in (300, 1_000, 3_000)
     },
 }

@@ -6,9 +6,9 @@ import numpy as np
 
 from tpr_attention.report.panels import Panel
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import Interval, ratio
+from tpr_attention.report.statistics import ratio
 from tpr_attention.report.style import number
-from tpr_attention.studies.contestants import BASELINES, LINEAR, OURS, words
+from tpr_attention.studies.contestants import BASELINES, LINEAR, OURS, PAPER, words
 from tpr_attention.studies.paper.claims import FAILS, HOLDS, PARTLY, SOLVED, UNKNOWN, Claim, Verdict, final
 from tpr_attention.studies.study import Setup
 from tpr_attention.training.spec import ROUNDING
@@ -87,7 +87,8 @@ def _of_claims(verdicts: Mapping[Claim, Verdict]) -> str:
 
 def _comparison(said: str, panels: Sequence[Panel], cells: int, results: Results) -> str:
     """Where ours is lower than both, where it is not, and by how much, in the cells that are stored."""
-    ratios = {name: [_ratio(results, panel, name) for panel in panels] for name in BASELINES}
+    losses = [{name: final(results, panel, name) for name in PAPER} for panel in panels]
+    ratios = {name: [ratio(found[OURS], found[name]) for found in losses] for name in BASELINES}
     pairs = list(zip(*ratios.values(), strict=True))
     lower = sum(all(one.least > 1 for one in pair) for pair in pairs)
     higher = sum(any(one.most < 1 for one in pair) for pair in pairs)
@@ -98,7 +99,7 @@ def _comparison(said: str, panels: Sequence[Panel], cells: int, results: Results
             f"{words(name)}'s loss is {number(float(np.exp(np.log(values).mean())))} times that of "
             f"TPR-Attention ({number(float(values.min()))} to {number(float(values.max()))})"
         )
-    solved = sum(_also_solved(results, panel) for panel in panels)
+    solved = sum(any((found[name] < SOLVED).all() for name in BASELINES) for found in losses)
     also = f" (in {solved} a baseline's loss is below {SOLVED:g}, too, for all seeds)" if solved else ""
     stored = f"{len(panels)} cells" + (f" that are stored, of {cells}" if len(panels) < cells else "")
     return (
@@ -106,10 +107,6 @@ def _comparison(said: str, panels: Sequence[Panel], cells: int, results: Results
         f"higher than that of some baseline in {higher}, and undecided in {len(panels) - lower - higher}; as geometric "
         f"means over cells and seeds, {' and '.join(against)}."
     )
-
-
-def _also_solved(results: Results, panel: Panel) -> bool:
-    return any((final(results, panel, name) < SOLVED).all() for name in BASELINES)
 
 
 def _limits(panels: Sequence[Panel], results: Results) -> Iterator[str]:
@@ -128,7 +125,3 @@ def _limits(panels: Sequence[Panel], results: Results) -> Iterator[str]:
             f"mean loss is {number(min(shares))} to {number(max(shares))} times as large, and in {below} of these "
             f"{len(shares)} cells a baseline, which is not linear, has a lower one than the map."
         )
-
-
-def _ratio(results: Results, panel: Panel, name: str) -> Interval:
-    return ratio(*(final(results, panel, one) for one in (OURS, name)))
