@@ -8,15 +8,21 @@ from torch import Tensor
 from tpr_attention.functional.layout import Reading
 from tpr_attention.functional.monomials import key_features, query_features
 from tpr_attention.functional.sweep import chunk_size, extract_each, sweep
+from tpr_attention.functional.tiled_sweep import can_tile, tiled_sweep
+from tpr_attention.functional.tiles import Asked
 
 __all__ = ["FORMS", "cheapest", "cheapest_read", "memory_after", "read_memory", "read_objects"]
 
 _SWEEP_OVERHEAD = 5_000_000  # multiplications in the time that the chunked form's kernel launches take
+_TILED = 64  # positions from which tiles pay
 _PASS = 16  # multiplications in a matrix product in the time of one in a pass over memory
 
 
 def _parallel(reading: Reading, causal: bool, exclude_self: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
     length = reading.key.shape[1]
+    if causal and reading.state is None and length >= _TILED and (asked := _tiled(reading)):
+        fillers, _ = tiled_sweep(asked, by_scores=True, exclude_self=exclude_self)
+        return fillers, memory_after(reading) if final_state else None
     visible = None
     if causal or exclude_self:
         visible = torch.ones(length, length, dtype=reading.key.dtype, device=reading.key.device)
@@ -66,6 +72,8 @@ def _chunked(reading: Reading, causal: bool, exclude_self: bool, final_state: bo
     if not causal:
         memory = memory_after(reading)
         return read_memory(reading, memory, without_own=exclude_self), memory
+    if asked := _tiled(reading):
+        return tiled_sweep(asked, by_scores=False, exclude_self=exclude_self)
     match_role, query, key, value = reading.match_role, reading.match_filler, reading.key, reading.value
     if reading.num_matches() == 1:
         match_role = None if match_role is None else match_role.squeeze(3)
@@ -74,6 +82,14 @@ def _chunked(reading: Reading, causal: bool, exclude_self: bool, final_state: bo
         query = query_features(reading.queries(), shared_key=reading.shared_key())
         match_role, key, value = None, key_features(key, reading.num_matches()), reading.values()
     return sweep(match_role, query, key, value, reading.target_role, reading.start(), exclude_self=exclude_self)
+
+
+def _tiled(reading: Reading) -> Asked | None:
+    """What is computed in tiles: one match of roles at each position."""
+    match_role, query, key, value, target_role, state = reading
+    if match_role is None or target_role is None or reading.num_matches() > 1 or not can_tile(key):
+        return None
+    return Asked(match_role.squeeze(3), query.squeeze(3), key.squeeze(2), value, target_role, state)
 
 
 def _recurrent(reading: Reading, causal: bool, exclude_self: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
@@ -102,6 +118,8 @@ def cheapest(reading: Reading, causal: bool, final_state: bool) -> str:
     value = reading.values().shape[2]
     memory = reading.num_features() * value
     parallel = _score_work(reading)
+    if causal and length >= _TILED and _tiled(reading):
+        parallel = parallel * (length + 64) // (2 * length)  # panels of positions see only what came before them
     parallel += memories * length * memory * (final_state + (reading.state is not None) * readers)
     if parallel <= _SWEEP_OVERHEAD:
         return "parallel"
