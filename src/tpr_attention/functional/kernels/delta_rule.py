@@ -27,12 +27,12 @@ from tpr_attention.functional.monomials import key_features
 __all__ = ["chunk_size", "chunked_delta", "features"]
 
 _SMALL = 32  # widest key of which a chunk's whole transition, a square matrix, is cheaper than its factors
-_STRETCH = 8192  # objects in all memories that are computed at once: what is kept of them should fit into a cache
+_STRETCH = 2**18  # features of objects that are computed at once: what is known of them should fit into a cache
 
 
 def chunk_size(width: int) -> int:
     """Objects in a chunk, for keys with so many features."""
-    return 16 if width <= _SMALL else 64
+    return 16 if width <= _SMALL else 32
 
 
 def chunked_delta(
@@ -50,7 +50,7 @@ def chunked_delta(
     tensors = [query, key, value, gate]
     if padding:
         tensors = [torch.cat([x, x.new_zeros(x.shape[0], padding, *x.shape[2:])], 1) for x in tensors]
-    stretch = chunk * max(1, _STRETCH // (chunk * key.shape[0]))
+    stretch = chunk * max(1, _STRETCH // (chunk * key.shape[0] * (memory.shape[1] + memory.shape[2])))
     found = []
     for part in zip(*(torch.split(x, stretch, 1) for x in tensors), strict=True):
         fillers, memory, *_ = _Delta.apply(*part, memory, chunk, exclude_self)  # type: ignore[no-untyped-call]
@@ -129,12 +129,12 @@ def _mask(length: int, exclude_self: bool, like: Tensor) -> Tensor:
     return torch.ones(length, length, dtype=like.dtype, device=like.device).tril(-int(exclude_self))
 
 
-def features(vectors: Float[Tensor, "b c m f"]) -> Float[Tensor, "b c p"]:
+def features(vectors: Float[Tensor, "b t m f"]) -> Float[Tensor, "b t p"]:
     """The outer product of the vectors of all matches."""
     return vectors.squeeze(2) if vectors.shape[2] == 1 else key_features(vectors, vectors.shape[2])
 
 
-def _scores(query: Float[Tensor, "b c m f"], key: Float[Tensor, "b c m f"]) -> Float[Tensor, "b c c"]:
+def _scores(query: Float[Tensor, "b t m f"], key: Float[Tensor, "b t m f"]) -> Float[Tensor, "b t t"]:
     """The inner products of the outer products, without forming these."""
     return _product(_factors(query, key))
 
@@ -150,7 +150,7 @@ def _product(factors: Sequence[Tensor]) -> Tensor:
     return product
 
 
-def _inverse(gram: Float[Tensor, "b c c"], gate: Float[Tensor, "b c 1"]) -> Float[Tensor, "b c c"]:
+def _inverse(gram: Float[Tensor, "b t t"], gate: Float[Tensor, "b t 1"]) -> Float[Tensor, "b t t"]:
     """(I + B tril(G, -1))^-1, by substitution, which does not amplify rounding as powers of G would."""
     one = torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
     # of a unitriangular matrix only what is below the diagonal is read
@@ -203,7 +203,7 @@ def _memory_gradients(
     return _by_memory(ends[::-1]), d_memory
 
 
-def _transition(left: Float[Tensor, "b c p"], right: Float[Tensor, "b c p"]) -> Float[Tensor, "b p p"]:
+def _transition(left: Float[Tensor, "b t p"], right: Float[Tensor, "b t p"]) -> Float[Tensor, "b p p"]:
     """I - left^T right, by which a chunk multiplies the memory."""
     one = torch.eye(left.shape[2], dtype=left.dtype, device=left.device)
     return torch.baddbmm(one, left.mT, right, alpha=-1)
@@ -220,7 +220,7 @@ def _by_memory(chunks: list[Tensor]) -> Tensor:
     return chunks[0].clone() if len(chunks) == 1 else torch.stack(chunks, 1).flatten(0, 1)
 
 
-def _pull_back(gradient: Float[Tensor, "b c p"], vectors: Float[Tensor, "b c m f"]) -> list[Tensor]:
+def _pull_back(gradient: Float[Tensor, "b t p"], vectors: Float[Tensor, "b t m f"]) -> list[Tensor]:
     """The gradients of the vectors `[b c f]` of each match, given that of their outer product."""
     if vectors.shape[2] == 1:
         return [gradient]
