@@ -11,7 +11,7 @@ from tpr_attention.studies.beyond import BEYOND, Goal
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.depth import DEPTH
 from tpr_attention.studies.scaling import SCALING
-from tpr_attention.studies.study import Chapter
+from tpr_attention.studies.study import SEARCH_SEEDS, Chapter
 from tpr_attention.training.spec import RunSpec
 
 SETUP = Setup(seeds=2, steps=10)
@@ -164,6 +164,25 @@ def test_layers_are_told_apart(store):
     line = next(trace for trace in shown["data"] if trace.get("name") == "ResNet")
     assert line["x"] == [1, 2, 3, 4]
     np.testing.assert_allclose(line["y"], [1.05e-2, 1.05e-2, 1.05e-4, 1.05e-4])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (lambda spec: True, " The mean loss of `tpr-laws` is lower than all of these in 36 of 36 cells."),
+        (lambda spec: spec.model.name != "tpr-laws" or spec.task.options["interaction"], " in 24 of 24 cells."),
+        (lambda spec: spec.model.name != "tpr-laws", " layers: its advantage persists in part."),
+    ],
+    ids=["all", "with interaction", "without"],
+)
+def test_the_model_without_layers_is_compared_where_it_is_stored(store, wanted, said):
+    assert texts(section(store, DEPTH, by_layers, wanted))[0].endswith(said)
+
+
+def test_a_search_alone_is_told(store):
+    found = section(store, DEPTH, by_layers, lambda spec: spec.seed >= min(SEARCH_SEEDS))
+    assert found.title == "Learning rates by number of layers"
+    assert len(rows(found, "depth-search")) == 3 * 4
 
 
 def test_a_part_that_is_run_is_told(store):

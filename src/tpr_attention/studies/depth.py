@@ -8,7 +8,7 @@ from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
 from tpr_attention.report.panels import Panel, Plan
 from tpr_attention.report.results import Results
-from tpr_attention.report.statistics import ratio
+from tpr_attention.report.statistics import mean, ratio
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import (
     BASELINES,
@@ -25,7 +25,7 @@ from tpr_attention.studies.contestants import (
     words,
 )
 from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, MEANS, RATIO_COLUMNS, floor_cells
-from tpr_attention.studies.paper.claims import is_lower
+from tpr_attention.studies.paper.claims import final, is_lower, series_of
 from tpr_attention.studies.rate_search import RateSearch
 from tpr_attention.studies.sizes import SizePoint, stored_points
 from tpr_attention.studies.study import SEARCH_SEEDS, Chapter, Setup, Study
@@ -93,30 +93,32 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     """Losses by number of layers, and whether the advantage persists."""
     plan = figure(setup)
     points = list(stored_points(plan, results))
-    rows = [_row(point) for point in points]
-    if not rows:
-        return Chapter()
-    columns = [Column("interaction"), Column("test"), Column("layers", "count"), *(Column(n, "mean") for n in PAPER)]
-    columns += [*RATIO_COLUMNS, *FLOOR_COLUMNS]
-    columns += [Column(f"{name}: parameters", "count") for name in PAPER]
-    blocks: list[Block] = [
-        Text(" ".join(_verdict(points))),
-        Text(
-            "The paper compares single layers. Here every model has one to four layers of the same kind, each of "
-            "which reads the transform, the action and what the layer before has made of the reference. Steps and "
-            "pairs are the same for all; learning rates are searched for each model and number of layers, in "
-            "distribution. Layers of the paper's kind are linear, however many there are."
-        ),
-        Curves(plan, results),
-        Table("depth", f"Final losses by number of layers. {MEANS}", columns, rows),
-    ]
     caption = (
         "In-distribution loss for each learning rate, by number of layers: geometric mean over the three settings "
         "(none and both interactions, square_red) and two seeds that no study uses."
     )
     rates = _search(setup).table(results, caption)
-    appendix = (Section("Learning rates by number of layers", [rates]),) if rates else ()
-    return Chapter((), (Section("Several layers: does the advantage persist?", blocks),), appendix)
+    searched = (Section("Learning rates by number of layers", [rates]),) if rates else ()
+    if not points:
+        return Chapter((), searched)
+    columns = [Column("interaction"), Column("test"), Column("layers", "count"), *(Column(n, "mean") for n in PAPER)]
+    columns += [*RATIO_COLUMNS, *FLOOR_COLUMNS]
+    columns += [Column(f"{name}: parameters", "count") for name in PAPER]
+    blocks: list[Block] = [
+        Text(" ".join([*_verdict(points), *_one_layer(points)])),
+        Text(
+            "The paper compares single layers. Here every model has one to four layers of the same kind, each of "
+            "which reads the transform, the action and what the layer before has made of the reference. Steps and "
+            "pairs are the same for all; learning rates are searched for each model and number of layers, in "
+            "distribution. Layers of the paper's kind are linear, however many there are. "
+            f"`{ONE_LAYER}` is not made of such layers and cannot be made deeper by the same rule, so it has one value "
+            "for each test: with the same steps, pairs and seeds, the options that it has everywhere, and a learning "
+            f"rate of {CONTESTANTS[ONE_LAYER].rate:g}, which was not searched here."
+        ),
+        Curves(plan, results),
+        Table("depth", f"Final losses by number of layers. {MEANS}", columns, list(map(_row, points))),
+    ]
+    return Chapter((), (Section("Several layers: does the advantage persist?", blocks),), searched)
 
 
 def _row(point: SizePoint) -> list[Any]:
@@ -142,6 +144,15 @@ def _verdict(points: Sequence[SizePoint]) -> Iterator[str]:
         judged = f": its advantage {advantage}" if len(by_depth) > 1 else ""
         noun = "layer" if [*by_depth] == [1] else "layers"
         yield f"{setting}, TPR-Attention is ahead of both baselines in {listed} {noun}{judged}."
+
+
+def _one_layer(points: Sequence[SizePoint]) -> Iterator[str]:
+    """In how many tests and depths the model without such layers is lower than all others, if it is stored."""
+    stored = [point for point in points if point.results.complete([series_of(point.panel, ONE_LAYER)])]
+    losses = [mean(final(point.results, point.panel, ONE_LAYER)) for point in stored]
+    lower = [all(loss < mean(point.losses[name]) for name in PAPER) for point, loss in zip(stored, losses, strict=True)]
+    if lower:
+        yield f"The mean loss of `{ONE_LAYER}` is lower than all of these in {sum(lower)} of {len(lower)} cells."
 
 
 DEPTH = Study(
