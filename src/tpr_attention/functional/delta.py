@@ -101,7 +101,8 @@ def recall_delta(
         held = objects.to(precise).reshape(-1, length, roles, filler_dim)
         matched = None if keys is None else keys.to(precise).reshape(held.shape)
         key, value = keys_and_values(held, matched, match_role.to(precise), target_role.to(precise))
-        key, value = key.transpose(2, 3).flatten(0, 1), value.flatten(0, 1)
+        key = key.reshape(-1, matches, length, filler_dim).transpose(1, 2)
+        value = value.reshape(-1, length, filler_dim)
         query = match_filler.to(precise).movedim(-3, -4).reshape(key.shape)
         if gate is None:
             written = key.new_ones(key.shape[0], length, 1)

@@ -79,22 +79,22 @@ def recall_softmax(
         return match_filler.sum(-2) * 0 + 0 * torch.stack([x.to(objects.dtype) for x in nothing]).sum()
     # the logarithm of a gate does not bear the rounding of 16 bits
     precise = objects.dtype if gate is None else sum_dtype(objects)
-    held = objects.to(precise).reshape(-1, seen, roles, filler_dim)
-    matched = None if keys is None else keys.to(precise).reshape(held.shape)
-    match_role, target_role = match_role.to(precise), target_role.to(precise)
-    match_filler = match_filler.to(precise).reshape(-1, length, heads, matches, filler_dim)
+    held = _shaped(objects.to(precise), -1, seen, roles, filler_dim)
+    matched = None if keys is None else _shaped(keys.to(precise), *held.shape)
+    match_role, match_filler, target_role = (x.to(precise) for x in (match_role, match_filler, target_role))
     with full_precision(objects.device):
         key, value = _keys_and_values(held, matched, match_role, target_role)
         if match_role.ndim == 3:
-            query = match_filler.flatten(-2).transpose(1, 2)
+            query = match_filler.reshape(-1, length, heads, matches * filler_dim).transpose(1, 2)
         else:
-            match_role = match_role.reshape(-1, length, heads, matches, roles)
+            match_role = _shaped(match_role, -1, length, heads, matches, roles)
+            match_filler = _shaped(match_filler, -1, length, heads, matches, filler_dim)
             query = torch.einsum("bqhmr,bqhmf->bhqrf", match_role, match_filler).flatten(-2)
         found = _mean(query, key, value, _log(gate, precise), visible, causal, scale)
         if target_role.ndim > 2:
-            target_role = target_role.reshape(-1, length, heads, roles).transpose(1, 2)
+            target_role = _shaped(target_role, -1, length, heads, roles).transpose(1, 2)
             found = torch.einsum("bhqrf,bhqr->bhqf", found.reshape(*found.shape[:3], roles, filler_dim), target_role)
-    return found.transpose(1, 2).reshape(*batch, length, heads, filler_dim).to(objects.dtype)
+    return _shaped(found.transpose(1, 2), *batch, length, heads, filler_dim).to(objects.dtype)
 
 
 @checked
@@ -132,12 +132,12 @@ def clean_by_stored(
         return 0 * (fillers + stored.sum() + (0 if gate is None else gate.sum()))
     precise = sum_dtype(fillers)
     with full_precision(fillers.device):
-        query = fillers.to(precise).reshape(-1, length, heads, filler_dim).transpose(1, 2)
-        key = stored.to(precise).reshape(-1, seen, heads, filler_dim).transpose(1, 2)
+        query = _shaped(fillers.to(precise), -1, length, heads, filler_dim).transpose(1, 2)
+        key = _shaped(stored.to(precise), -1, seen, heads, filler_dim).transpose(1, 2)
         bias = -scale / 2 * key.square().sum(-1)  # |f|^2 changes nothing
         of_gate = _log(gate, precise)
         found = _mean(query, key, None, bias if of_gate is None else bias + of_gate, visible, causal, scale)
-    return found.transpose(1, 2).reshape(fillers.shape).to(fillers.dtype)
+    return _shaped(found.transpose(1, 2), *fillers.shape).to(fillers.dtype)
 
 
 def _keys_and_values(
@@ -146,14 +146,25 @@ def _keys_and_values(
     """What is matched, and what is read (None: the same): fillers of each head for fixed roles, else whole objects."""
     if match_role.ndim == 3 and target_role.ndim == 2:
         key, of_heads = keys_and_values(objects, keys, match_role, target_role)
-        return key.transpose(2, 3).flatten(-2), of_heads
+        return _joined(key, match_role), of_heads
     matched = objects if keys is None else keys
     whole = None if match_role.ndim > 3 and keys is None else objects.flatten(-2).unsqueeze(1)
     value = extract_all(objects, target_role) if target_role.ndim == 2 else whole
     if match_role.ndim > 3:
         return matched.flatten(-2).unsqueeze(1), value
-    key = extract_all(matched, match_role.flatten(0, 1)).reshape(-1, *match_role.shape[:2], *matched.shape[1:4:2])
-    return key.transpose(2, 3).flatten(-2), value
+    return _joined(extract_all(matched, match_role.flatten(0, 1)), match_role), value
+
+
+def _joined(fillers: Float[Tensor, "b p s f"], match_role: Float[Tensor, "h m r"]) -> Float[Tensor, "b h s d"]:
+    """The fillers of all matches of a head, p = (h m), as one vector, d = (m f)."""
+    if match_role.shape[1] == 1:
+        return fillers
+    return fillers.reshape(-1, *match_role.shape[:2], *fillers.shape[2:]).transpose(2, 3).flatten(-2)
+
+
+def _shaped(x: Tensor, *shape: int) -> Tensor:
+    """The tensor in this shape; as it is where it has that already, for a view would be one more step back."""
+    return x if x.ndim == len(shape) else x.reshape(shape)
 
 
 def _mean(
@@ -172,6 +183,7 @@ def _mean(
     heads, length, seen = *query.shape[1:3], key.shape[2]
     visible = None if visible is None else visible.reshape(-1, 1, length, seen)
     width = (key if value is None else value).shape[-1]
+    causal = causal and length > 1  # the last position sees everything
     if causal and (length != seen or visible is not None):
         order = torch.ones(length, seen, dtype=torch.bool, device=query.device).tril(seen - length)
         visible, causal = order if visible is None else visible & order, False
@@ -193,7 +205,7 @@ def _mean(
         visible = visible | ~visible.any(-1, keepdim=True)
     wide = max(key.shape[-1], width)  # the fused kernels want one width
     query, key, value = (_widen(x, wide) for x in (query, key, key if value is None else value))
-    key, value = key.expand(-1, heads, -1, -1), value.expand(-1, heads, -1, -1)
+    key, value = (x if x.shape[1] == heads else x.expand(-1, heads, -1, -1) for x in (key, value))
     attend = _plain_attention if is_transformed() else F.scaled_dot_product_attention
     found = attend(query, key, value, attn_mask=visible, is_causal=causal, scale=scale)
     found = found if wide == width else found[..., :width]

@@ -23,13 +23,12 @@ def keys_and_values(
     keys: Float[Tensor, "b s r f"] | None,
     match_role: Float[Tensor, "h m r"],
     target_role: Float[Tensor, "h r"],
-) -> tuple[Float[Tensor, "b h m s f"], Float[Tensor, "b h s f"]]:
-    """What each head matches, and what it reads; one product instead of two where objects are their own keys."""
-    heads, matches = match_role.shape[:2]
+) -> tuple[Float[Tensor, "b p s f"], Float[Tensor, "b h s f"]]:
+    """What each head matches, p = (h m), and what it reads: one product where objects are their own keys."""
     asked = match_role.flatten(0, 1)
-    if keys is None:
-        both = extract_all(objects, torch.cat([asked, target_role]))
-        matched, value = both[:, : heads * matches], both[:, heads * matches :]
-    else:
-        matched, value = extract_all(keys, asked), extract_all(objects, target_role)
-    return matched.reshape(-1, heads, matches, *matched.shape[2:]), value
+    if keys is not None:
+        return extract_all(keys, asked), extract_all(objects, target_role)
+    matched, value = torch.split(
+        extract_all(objects, torch.cat([asked, target_role])), [asked.shape[0], target_role.shape[0]], 1
+    )
+    return matched, value
