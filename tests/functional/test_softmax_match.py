@@ -209,6 +209,32 @@ def test_compiles_into_one_graph(normal, as_users_run_it):
         assert_close(gradient, wanted)
 
 
+@pytest.mark.parametrize("gated", [True, False])
+def test_exports_with_a_dynamic_length(gated, normal, as_users_run_it):
+    roles = normal(2, 2, 3).detach(), normal(2, 3).detach()
+
+    class Matching(torch.nn.Module):
+        def forward(self, objects, match_filler, gate):
+            options = {"temperature": 0.5, "causal": True, "gate": gate if gated else None}
+            found = recall_softmax(objects, roles[0], match_filler, roles[1], **options)
+            return clean_by_stored(found, found, sharpness=3.0, causal=True)
+
+    def inputs(length):
+        return tuple(x.detach() for x in (normal(2, length, 3, 4), normal(2, length, 2, 2, 4), normal(2, length, 1)))
+
+    length = {1: torch.export.Dim("t", min=2, max=64)}
+    exported = torch.export.export(Matching(), inputs(7), dynamic_shapes=(length, length, length))
+    longer = inputs(19)
+    assert_close(exported.module()(*longer), Matching()(*longer))
+
+
+def test_one_position_reads_as_the_last_of_many(normal):
+    objects, match_role, match_filler, target_role = fixed(normal)
+    whole = recall_softmax(objects, match_role, match_filler, target_role, temperature=0.5, causal=True)
+    step = recall_softmax(objects, match_role, match_filler[:, -1:], target_role, temperature=0.5, causal=True)
+    assert_close(step, whole[:, -1:])
+
+
 def test_errors_name_the_argument(normal, as_users_run_it):
     inputs = fixed(normal)
     wrong = [

@@ -183,7 +183,8 @@ def _mean(
     heads, length, seen = *query.shape[1:3], key.shape[2]
     visible = None if visible is None else visible.reshape(-1, 1, length, seen)
     width = (key if value is None else value).shape[-1]
-    causal = causal and length > 1  # the last position sees everything
+    if length == 1:  # the last position sees everything
+        causal = False
     if causal and (length != seen or visible is not None):
         order = torch.ones(length, seen, dtype=torch.bool, device=query.device).tril(seen - length)
         visible, causal = order if visible is None else visible & order, False
