@@ -4,8 +4,8 @@ The definitions of the paper are `bind`, `superpose`, `unbind` and `tag`; `memor
 `attend`; and for any order `memorise_general` and `match_general`. `recall`, `read` and `match_unbuilt` give the same
 results without building the memory.
 
-`recall_delta` and `recall_replace` overwrite what they stored before; `recall_softmax` matches by a softmax over objects,
-and `clean_by_stored` cleans what was found.
+`recall_delta` and `recall_replace` overwrite what they stored before; `recall_softmax` matches by a softmax over
+objects, and `clean_by_stored` cleans what was found.
 
 Appendix D as functions of an action is in `tpr_attention.functional.action`, which needs no torch: a name is imported
 when it is first used.
