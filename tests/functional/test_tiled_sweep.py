@@ -19,7 +19,7 @@ def small_tiles(panel=2, chunk=2, tile=16, keep=16):
     with (
         patch.object(tiled_sweep, "_NARROW", 0),
         patch.object(tiled_sweep, "_KEEP_READOUT", keep),
-        patch.object(forms, "_TILED", 1),
+        patch.multiple(forms, _TILED=1, _TILED_LENGTH=1),
         patch.object(tiles, "_TILE", tile),
         patch.object(tiles, "_panel", lambda length: panel),
         patch.object(tiles, "_chunk", lambda width: chunk),

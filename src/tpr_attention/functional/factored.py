@@ -237,7 +237,7 @@ def _by_memory(visible: Tensor, reading: Reading, fixed: bool, heads: int) -> Te
 def _by_position(fillers: Tensor, fixed: bool, shape: tuple[int, ...]) -> Tensor:
     """`[b q g f]` as `[*batch q h f]`."""
     if not fixed:
-        return fillers.reshape(shape)
+        return fillers if fillers.shape == shape else fillers.reshape(shape)
     *batch, length, heads, filler_dim = shape
     return fillers.reshape(*batch, heads, length, filler_dim).movedim(-3, -2)
 

@@ -14,13 +14,13 @@ from tpr_attention.functional.tiles import Asked
 __all__ = ["FORMS", "cheapest", "cheapest_read", "memory_after", "read_memory", "read_objects"]
 
 _SWEEP_OVERHEAD = 5_000_000  # multiplications in the time that the chunked form's kernel launches take
-_TILED = 64  # positions from which tiles pay
+_TILED, _TILED_LENGTH = 512, 32  # queries and positions from which tiles pay
 _PASS = 16  # multiplications in a matrix product in the time of one in a pass over memory
 
 
 def _parallel(reading: Reading, causal: bool, exclude_self: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
     length = reading.key.shape[1]
-    if causal and reading.state is None and length >= _TILED and (asked := _tiled(reading)):
+    if causal and reading.state is None and _many(reading) and (asked := _tiled(reading)):
         fillers, _ = tiled_sweep(asked, by_scores=True, exclude_self=exclude_self)
         return fillers, memory_after(reading) if final_state else None
     visible = None
@@ -40,13 +40,16 @@ def read_objects(reading: Reading, visible: Tensor | None) -> Tensor:
         return _read_few(reading, visible)
     queries = reading.queries()
     keys = [*_each(reading.key, 2)] * (reading.num_matches() if reading.shared_key() else 1)
-    asked = [query.reshape(memories, rows, -1) for query in _each(queries, 3)]
+    asked = [queries.reshape(memories, rows, -1)] if len(keys) == 1 else [x.flatten(1, 2) for x in queries.unbind(3)]
     scores = _product([query @ key.mT for query, key in zip(asked, keys, strict=True)])
-    readout = (scores if visible is None else scores * visible) @ reading.values()
+    values = keys[0] if reading.value is None else reading.value
+    readout = (scores if visible is None else scores * visible) @ values
     if reading.state is not None:
         features = query_features(queries, shared_key=reading.shared_key())
         readout = readout + features.reshape(memories, rows, -1) @ reading.state
-    return _extract(readout.reshape(memories, length, readers, -1), reading)
+    if reading.target_role is None:
+        return readout.reshape(memories, length, readers, -1)
+    return extract_each(readout, reading.target_role)
 
 
 def _read_few(reading: Reading, visible: Tensor | None) -> Tensor:
@@ -84,6 +87,11 @@ def _chunked(reading: Reading, causal: bool, exclude_self: bool, final_state: bo
     return sweep(match_role, query, key, value, reading.target_role, reading.start(), exclude_self=exclude_self)
 
 
+def _many(reading: Reading) -> bool:
+    memories, length, readers = reading.match_filler.shape[:3]
+    return memories * length * readers >= _TILED and length >= _TILED_LENGTH
+
+
 def _tiled(reading: Reading) -> Asked | None:
     """What is computed in tiles: one match of roles at each position."""
     match_role, query, key, value, target_role, state = reading
@@ -118,7 +126,7 @@ def cheapest(reading: Reading, causal: bool, final_state: bool) -> str:
     value = reading.values().shape[2]
     memory = reading.num_features() * value
     parallel = _score_work(reading)
-    if causal and length >= _TILED and _tiled(reading):
+    if causal and _many(reading) and _tiled(reading):
         parallel = parallel * (length + 64) // (2 * length)  # panels of positions see only what came before them
     parallel += memories * length * memory * (final_state + (reading.state is not None) * readers)
     if parallel <= _SWEEP_OVERHEAD:

@@ -57,15 +57,25 @@ def by_sequence(
     """One memory of whole objects for each sequence, which all heads read."""
     stored, (roles, filler_dim) = objects.shape[-3], objects.shape[-2:]
     every, (heads, matches) = match_filler.shape[:-3], match_filler.shape[-3:-1]
-    value = objects.reshape(-1, stored, roles * filler_dim)
-    if gate is not None:
+    value = None
+    if keys is not None or gate is not None:
+        value = objects.reshape(-1, stored, roles * filler_dim)
+    if gate is not None and value is not None:
         value = value * gate.reshape(-1, stored, 1)
+    if match_role.ndim == 3:
+        match_role = match_role.expand(*every, heads, matches, roles)
+    if target_role.ndim == 2:
+        target_role = target_role.expand(*every, heads, roles)
+    if len(every) != 2:  # a view that changes nothing would still cost
+        match_role = match_role.reshape(-1, every[-1], heads, matches, roles)
+        match_filler = match_filler.reshape(-1, every[-1], heads, matches, filler_dim)
+        target_role = target_role.reshape(-1, every[-1], heads, roles)
     return Reading(
-        match_role.expand(*every, heads, matches, roles).reshape(-1, every[-1], heads, matches, roles),
-        match_filler.reshape(-1, every[-1], heads, matches, filler_dim),
+        match_role,
+        match_filler,
         (objects if keys is None else keys).reshape(-1, stored, 1, roles * filler_dim),
-        None if keys is None and gate is None else value,
-        target_role.expand(*every, heads, roles).reshape(-1, every[-1], heads, roles),
+        value,
+        target_role,
         None if state is None else state.reshape(-1, *state.shape[-2:]),
     )
 

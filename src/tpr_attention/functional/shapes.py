@@ -66,13 +66,12 @@ def _misfit(name: str, value: Tensor, alternatives: Sequence[str], sizes: Sizes)
 
 def _fits(shape: Sequence[int], axes: str, sizes: Sizes) -> bool:
     """Whether the shape has these axes; if so, `sizes` learns them."""
-    names = axes.split()
-    lead = len(shape) - len(names) + 1 if names[0][0] == "*" else 0
-    if lead < 0 or len(shape) - lead != len(names) - (names[0][0] == "*"):
+    batch, names = _parsed(axes)
+    lead = len(shape) - len(names)
+    if lead < 0 or (lead > 0 and batch is None):
         return False
     found: Sizes = {}
-    if names[0][0] == "*":
-        batch, names = names[0][1:], names[1:]
+    if batch is not None:
         found[batch] = tuple(shape[:lead])
         if sizes.get(batch, found[batch]) != found[batch]:
             return False
@@ -82,6 +81,20 @@ def _fits(shape: Sequence[int], axes: str, sizes: Sizes) -> bool:
         found[name] = size
     sizes.update(found)
     return True
+
+
+def _parsed(axes: str) -> tuple[str | None, tuple[str, ...]]:
+    """The name of the leading axes, if there may be any, and the names of the others."""
+    parsed = _PARSED.get(axes)
+    if parsed is None:
+        first, *others = axes.split()
+        parsed = (first[1:], tuple(others)) if first[0] == "*" else (None, (first, *others))
+        if not torch.compiler.is_compiling():
+            _PARSED[axes] = parsed
+    return parsed
+
+
+_PARSED: dict[str, tuple[str | None, tuple[str, ...]]] = {}
 
 
 def _show(size: int | tuple[int, ...]) -> str:

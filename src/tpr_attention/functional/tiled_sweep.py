@@ -51,7 +51,7 @@ class _TiledSweep(torch.autograd.Function):
         *tensors, by_scores, exclude_self, keep = inputs
         asked = Asked(*tensors)
         fillers, after, kept = read_tiles(asked, by_scores=by_scores, exclude_self=exclude_self, keep=keep)
-        ctx.save_for_backward(*asked, kept.readouts, *kept.scores, *kept.starts)
+        ctx.save_for_backward(*asked, kept.readouts, *kept.scores, *kept.memories)
         ctx.scores, ctx.exclude_self = len(kept.scores), exclude_self
         past = any(ctx.needs_input_grad[i] for i in (2, 3, 5))
         if after is not None and not past:

@@ -44,7 +44,7 @@ class Kept(NamedTuple):
 
     readouts: Tensor | None  # [b t g v]
     scores: list[Tensor]  # of each tile
-    starts: list[Tensor]  # the memory before each tile
+    memories: list[Tensor]  # before each tile, or where the others are kept before and after each of its chunks
 
 
 class _Room:
@@ -108,8 +108,9 @@ def read_tiles(asked: Asked, *, by_scores: bool, exclude_self: bool, keep: bool)
         part = asked.of(those)
         memory = _start(part)
         for at, chunk in tiles:
-            kept.starts.append(memory)
-            before, memory = _memories(part, at, chunk, memory, room)
+            memories = _memories(part, at, chunk, memory, room, keep=keep)
+            kept.memories.append(memories if keep else memory)
+            before, memory = memories[:-1], memories[-1:] if keep else memories[-1:].clone()
             query = room.outer("query", part.match_role[:, at], part.match_filler[:, at], chunk)
             key, value = _chunks(part, at, chunk)
             scores = room.bmm(f"scores {len(kept.scores) * keep}", query, key.mT).mul_(room.mask(chunk))
@@ -128,7 +129,7 @@ def tile_gradients(
     """Gradients of all inputs; those of keys, values and the state only if `past`."""
     room = _Room(asked, exclude_self)
     found = Asked(*(None if x is None else torch.empty_like(x) for x in asked))  # type: ignore[arg-type]
-    if not kept.starts:
+    if not kept.memories:
         number = 0
         for those in _groups(asked):
             part, grads = asked.of(those), found.of(those)
@@ -143,14 +144,14 @@ def tile_gradients(
     for i in range(asked.key.shape[0]):
         those = slice(i, i + 1)
         part, grads = asked.of(those), found.of(those)
-        d_memory = torch.zeros_like(kept.starts[0]) if d_after is None else d_after[those]
+        d_memory = torch.zeros_like(kept.memories[0][:1]) if d_after is None else d_after[those]
         for j in reversed(range(len(tiles))):
             number = i * len(tiles) + j
             scores = kept.scores[number] if kept.scores else None
             readout = None if kept.readouts is None else kept.readouts[those, tiles[j][0]]
-            start = kept.starts[number]
+            memories = kept.memories[number]
             d_memory = _tile_gradients(
-                part, grads, d_fillers[those], d_memory, *tiles[j], start, scores, readout, room, past
+                part, grads, d_fillers[those], d_memory, *tiles[j], memories, scores, readout, room, past
             )
         if grads.state is not None:
             grads.state.copy_(d_memory)
@@ -164,7 +165,7 @@ def _tile_gradients(
     d_memory: Tensor,
     at: slice,
     chunk: int,
-    start: Tensor,
+    memories: Tensor,
     scores: Tensor | None,
     readout: Tensor | None,
     room: _Room,
@@ -173,14 +174,16 @@ def _tile_gradients(
     query = room.outer("query", part.match_role[:, at], part.match_filler[:, at], chunk)
     d_readout = room.outer("d_readout", part.target_role[:, at], d_fillers[:, at], chunk)
     key, value = _chunks(part, at, chunk)
-    before, _ = _memories(part, at, chunk, start, room)
+    if len(memories) == 1:
+        memories = _memories(part, at, chunk, memories, room, keep=False)
+    before = memories[:-1]
     if scores is None:
         scores = room.bmm("scores", query, key.mT).mul_(room.mask(chunk))
     if readout is None:
         readout = room.bmm("readout", query, before).baddbmm_(scores, value)
     d_scores = room.bmm("d_scores", d_readout, value.mT).mul_(room.mask(chunk))
     if past:
-        after, d_memory = _suffix(room.bmm("d_memory", query.mT, d_readout), d_memory, room)
+        after, d_memory = _suffix(query, d_readout, d_memory, room)
         of_key = room.bmm("of_key", value, after.mT).baddbmm_(d_scores.mT, query)
         of_value = of_key.baddbmm_(key, after) if part.value is None else room.bmm("of_value", key, after)
         of_value.baddbmm_(scores.mT, d_readout)
@@ -303,25 +306,23 @@ def _chunks(part: Asked, at: slice, chunk: int) -> tuple[Tensor, Tensor]:
     return key, key if part.value is None else part.value[:, at].reshape(-1, chunk, part.value.shape[2])
 
 
-def _memories(part: Asked, at: slice, chunk: int, start: Tensor, room: _Room) -> tuple[Tensor, Tensor]:
+def _memories(part: Asked, at: slice, chunk: int, start: Tensor, room: _Room, *, keep: bool) -> Tensor:
     """The memory before each chunk of a tile, and after the last."""
     key, value = _chunks(part, at, chunk)
-    if key.shape[0] == 1:
-        return start, torch.baddbmm(start, key.mT, value)
-    memories = room("memories", key.shape[0] + 1, *start.shape[1:])
+    shape = (key.shape[0] + 1, *start.shape[1:])
+    memories = start.new_empty(shape) if keep else room("memories", *shape)
     memories[:1] = start
     torch.bmm(key.mT, value, out=memories[1:])
     for i in range(key.shape[0]):
         memories[i + 1].add_(memories[i])
-    return memories[:-1], memories[-1:].clone()
+    return memories
 
 
-def _suffix(updates: Tensor, after: Tensor, room: _Room) -> tuple[Tensor, Tensor]:
-    """What stands after each chunk, and before the first."""
-    if updates.shape[0] == 1:
-        return after, after + updates
-    afters = room("afters", *updates.shape)
-    afters[-1:] = after
-    for i in reversed(range(1, updates.shape[0])):
-        torch.add(afters[i], updates[i], out=afters[i - 1])
-    return afters, afters[:1] + updates[:1]
+def _suffix(query: Tensor, d_readout: Tensor, after: Tensor, room: _Room) -> tuple[Tensor, Tensor]:
+    """The gradient of the memory after each chunk, and before the first."""
+    d_memories = room("d_memories", query.shape[0] + 1, *after.shape[1:])
+    d_memories[-1:] = after
+    torch.bmm(query.mT, d_readout, out=d_memories[:-1])
+    for i in reversed(range(query.shape[0])):
+        d_memories[i].add_(d_memories[i + 1])
+    return d_memories[1:], d_memories[:1]

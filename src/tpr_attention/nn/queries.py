@@ -1,7 +1,7 @@
 """What a head asks of the memory, as a function of the current object (Algorithm 1)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -86,10 +86,11 @@ class LinearQueries(nn.Module):
         _expect_objects(objects, self)
         flat = objects.flatten(-2)
         matches = (self.num_heads, self.num_matches)
+        match_role, match_filler, target_role = _apply(flat, self.match_role, self.match_filler, self.target_role)
         return Queries(
-            self.match_role(flat).unflatten(-1, (*matches, self.num_roles)),
-            self.match_filler(flat).unflatten(-1, (*matches, self.filler_dim)),
-            self.target_role(flat).unflatten(-1, (self.num_heads, self.num_roles)),
+            match_role.unflatten(-1, (*matches, self.num_roles)),
+            match_filler.unflatten(-1, (*matches, self.filler_dim)),
+            target_role.unflatten(-1, (self.num_heads, self.num_roles)),
         )
 
 
@@ -212,6 +213,19 @@ class OwnFillerQueries(FixedRoleQueries):
         same = torch.eye(self.filler_dim, device=device)
         fill_(self.match_filler.weight, torch.einsum("kr,fg->kfrg", reads, same).flatten(2).flatten(0, 1))
         nn.init.zeros_(self.match_filler.bias)
+
+
+def _apply(flat: Tensor, *maps: nn.Module) -> Sequence[Any]:
+    """What each map makes of the objects: by one matrix product, if all are plain linear maps without hooks."""
+    weights: list[Tensor] = []
+    biases: list[Tensor] = []
+    for each in maps:
+        if type(each) is not nn.Linear or each.bias is None or each._forward_hooks or each._forward_pre_hooks:
+            return [each(flat) for each in maps]
+        weights.append(each.weight)
+        biases.append(each.bias)
+    joined = nn.functional.linear(flat, torch.cat(weights), torch.cat(biases))
+    return torch.split(joined, [len(bias) for bias in biases], -1)
 
 
 def expect_sizes(num_roles: int, filler_dim: int, num_heads: int, num_matches: int) -> dict[str, int]:
