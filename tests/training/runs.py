@@ -40,7 +40,11 @@ def alone(spec, dtype=torch.float32):
         optimiser = torch.optim.Adam(parameters, lr=training.learning_rate)
     else:
         optimiser = torch.optim.SGD(parameters, lr=training.learning_rate, momentum=0.9)
-    share = {"cosine": lambda step: (1 + cos(pi * step / training.steps)) / 2, "constant": lambda step: 1.0}
+    share = {
+        "cosine": lambda step: (1 + cos(pi * step / training.steps)) / 2,
+        "constant": lambda step: 1.0,
+        "late-decay": lambda step: min(1, 4 - 4 * step / training.steps),
+    }
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, share[training.schedule])
     for step in range(training.steps):
         batch = run.pool.map(lambda tensor, step=step: tensor[step % len(tensor)])

@@ -30,7 +30,7 @@ trainings = st.builds(
     Training,
     steps=st.integers(1, 2**40),
     learning_rate=st.floats(1e-6, 1.0),
-    schedule=st.sampled_from(["cosine", "constant"]),
+    schedule=st.sampled_from(["cosine", "constant", "late-decay"]),
     optimiser=st.sampled_from(["adam", "sgd"]),
 )
 
@@ -193,7 +193,7 @@ def test_a_key_that_could_be_two_needs_its_full_name():
         ({"test_examples": 0}, "training.test_examples: expected a whole number of at least 1"),
         ({"learning_rate": 0}, "training.learning_rate: expected a number above 0.0, got 0"),
         ({"learning_rate": float("nan")}, "training.learning_rate: expected finite numbers"),
-        ({"schedule": "linear"}, r"training.schedule: expected one of \['cosine', 'constant'\], got 'linear'"),
+        ({"schedule": "linear"}, r"training.schedule: expected one of \['cosine', .*'late-decay'\], got 'linear'"),
         ({"optimiser": "adamw"}, r"training.optimiser: expected one of \['adam', 'sgd'\], got 'adamw'"),
         ({"device": 3}, "training.device: expected a text, got 3"),
         ({"interaction": 3}, "task.interaction: expected a text or keys and values or null, got 3"),

@@ -53,7 +53,7 @@ def test_together_is_as_alone(name, as_users_run_it):
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "sgd"])
-@pytest.mark.parametrize("schedule", ["cosine", "constant"])
+@pytest.mark.parametrize("schedule", ["cosine", "constant", "late-decay"])
 @pytest.mark.parametrize("spec", [LINES, SMALL.changed({"model": "resnet"})], ids=["stacked", "folded"])
 def test_optimisers_and_schedules_are_those_of_torch(optimiser, schedule, spec):
     spec = spec.changed({"optimiser": optimiser, "schedule": schedule})

@@ -8,10 +8,11 @@ from tpr_attention.studies.data import DATA
 from tpr_attention.studies.depth import DEPTH
 from tpr_attention.studies.laws import LAWS
 from tpr_attention.studies.paper import PAPER_STUDY
+from tpr_attention.studies.recall import RECALL
 from tpr_attention.studies.scaling import SCALING
 from tpr_attention.studies.study import Setup, Study
 
 __all__ = ["STUDIES", "Setup", "Study"]
 
-STUDIES: dict[str, Study] = {study.name: study for study in (PAPER_STUDY, DATA, BEYOND, LAWS, DEPTH, SCALING)}
+STUDIES: dict[str, Study] = {study.name: study for study in (PAPER_STUDY, DATA, BEYOND, LAWS, DEPTH, SCALING, RECALL)}
 """Name to study, in the order of the report."""

@@ -52,5 +52,6 @@ OPTIMISERS: dict[str, Optimiser] = {
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
     "constant": lambda share: 1.0,
+    "late-decay": lambda share: min(1.0, 4 * (1 - share)),
 }
 """The share of the training that is done, to the share of the learning rate."""

@@ -31,7 +31,8 @@ class ContextualAttention(nn.Module):
         fields = num_searches + num_values + num_searches * num_values
         self.encoder = nn.Sequential(nn.Linear(fields, width), nn.ReLU(), nn.Linear(width, width))
         heads = num_heads * head_dim
-        self.query, self.key, self.value = (nn.Linear(width, heads, bias=False) for _ in range(3))
+        self.query, self.value = nn.Linear(width, heads), nn.Linear(width, heads)
+        self.key = nn.Linear(width, heads, bias=False)  # a bias would move all scores of a query alike
         self.output = nn.Linear(heads, width)
         self.decoder = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
 

@@ -83,7 +83,7 @@ def _add_panel(figure: Figure, panel: PanelCurves, curves: FigureCurves, place: 
         figure.add_trace(_line(panel, curves, name, mean, panel.span, [np.full(2, height)]), **place)
     for name, values in panel.known.items():
         exact = [np.array([*values.values()])]
-        trace = _line(panel, curves, name, f"{where}<br>%{{customdata[0]:.4g}}", values, exact)
+        trace = _line(panel, curves, name, f"{where}<br>%{{customdata[0]:.4g}}", map(float, values), exact)
         figure.add_trace(trace.update(mode="markers", marker={"symbol": "circle-open", "size": 7}), **place)
     if panel.sizes:
         names = [f"{size:g}" for size in panel.sizes]
