@@ -15,7 +15,6 @@ from tpr_attention.models.contract import check_contract as check_contract
 from tpr_attention.nn.action_attention import ActionTPRAttention as ActionTPRAttention
 from tpr_attention.nn.action_blocks import ActionTPRBlock as ActionTPRBlock
 from tpr_attention.nn.action_blocks import ActionTPRStack as ActionTPRStack
-from tpr_attention.nn.attention import Inspection as Inspection
 from tpr_attention.nn.attention import TPRAttention as TPRAttention
 from tpr_attention.nn.clean_up import CleanUp as CleanUp
 from tpr_attention.nn.clean_up import StoredCleanUp as StoredCleanUp
@@ -26,6 +25,7 @@ from tpr_attention.nn.queries import FixedRoleQueries as FixedRoleQueries
 from tpr_attention.nn.queries import LinearQueries as LinearQueries
 from tpr_attention.nn.queries import OwnFillerQueries as OwnFillerQueries
 from tpr_attention.nn.queries import Queries as Queries
+from tpr_attention.nn.reading import Inspection as Inspection
 from tpr_attention.nn.role_laws import RoleLaws as RoleLaws
 from tpr_attention.nn.sequence_blocks import FillerFeedForward as FillerFeedForward
 from tpr_attention.nn.sequence_blocks import TPRBlock as TPRBlock

@@ -20,7 +20,7 @@ _PASS = 16  # multiplications in a matrix product in the time of one in a pass o
 
 def _parallel(reading: Reading, causal: bool, exclude_self: bool, final_state: bool) -> tuple[Tensor, Tensor | None]:
     length = reading.key.shape[1]
-    if causal and reading.state is None and _many(reading) and (asked := _tiled(reading)):
+    if causal and reading.state is None and (asked := _tiled(reading)) and _many(reading):
         fillers, _ = tiled_sweep(asked, by_scores=True, exclude_self=exclude_self)
         return fillers, memory_after(reading) if final_state else None
     visible = None

@@ -4,7 +4,6 @@ from tpr_attention.nn.action_attention import ActionTPRAttention as ActionTPRAtt
 from tpr_attention.nn.action_blocks import ActionTPRBlock as ActionTPRBlock
 from tpr_attention.nn.action_blocks import ActionTPRStack as ActionTPRStack
 from tpr_attention.nn.action_heads import ActionHeads as ActionHeads
-from tpr_attention.nn.attention import Inspection as Inspection
 from tpr_attention.nn.attention import TPRAttention as TPRAttention
 from tpr_attention.nn.clean_up import CleanUp as CleanUp
 from tpr_attention.nn.clean_up import StoredCleanUp as StoredCleanUp
@@ -16,6 +15,7 @@ from tpr_attention.nn.queries import FixedRoleQueries as FixedRoleQueries
 from tpr_attention.nn.queries import LinearQueries as LinearQueries
 from tpr_attention.nn.queries import OwnFillerQueries as OwnFillerQueries
 from tpr_attention.nn.queries import Queries as Queries
+from tpr_attention.nn.reading import Inspection as Inspection
 from tpr_attention.nn.role_laws import RoleLaws as RoleLaws
 from tpr_attention.nn.sequence_blocks import FillerFeedForward as FillerFeedForward
 from tpr_attention.nn.sequence_blocks import TPRBlock as TPRBlock

@@ -1,59 +1,40 @@
 """TPR-Attention over a sequence of objects (sec. 3.2, Algorithm 1)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
-from einops import einsum
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tpr_attention.functional.precision import autocasts
 from tpr_attention.functional.signature import (
     Sizes,
     expect,
     expect_alike,
     expect_bool,
-    expect_generator,
     expect_mask,
     expect_number,
-    expect_parameters,
     expect_whole,
 )
 from tpr_attention.nn.clean_up import StoredCleanUp
-from tpr_attention.nn.initialisation import drawn, expect_roles, fill_, orthonormal_, role_vectors, roles_in_turn
-from tpr_attention.nn.options import expect_module, expect_word, make_memory
-from tpr_attention.nn.queries import LinearQueries, OwnFillerQueries, Queries, expect_sizes
-from tpr_attention.nn.reading import Call, Reader, joined_gate
+from tpr_attention.nn.memories import make_memory
+from tpr_attention.nn.queries import LinearQueries
+from tpr_attention.nn.reading import Call, Inspection, Reader, joined_gate
+from tpr_attention.nn.sequence_heads import SequenceHeads, expect_module
 from tpr_attention.nn.sight import at_positions
 from tpr_attention.nn.state import History, State, expect_state
 
-__all__ = ["Inspection", "TPRAttention"]
+__all__ = ["TPRAttention"]
 
 
-class Inspection(NamedTuple):
-    """What each head did, by name; see `TPRAttention.inspect`."""
-
-    match_role: Float[Tensor, "*batch q h m r"]
-    match_filler: Float[Tensor, "*batch q h m f"]
-    target_role: Float[Tensor, "*batch q h r"]
-    match_weights: Float[Tensor, "*batch h q s"]
-    extracted: Float[Tensor, "*batch q h f"]
-    mapped: Float[Tensor, "*batch q h f"]
-    new_role: Float[Tensor, "h r"]
-    output: Float[Tensor, "*batch q r f"]
-
-
-class TPRAttention(nn.Module):
+class TPRAttention(SequenceHeads):
     r"""Multi-head TPR-Attention: every object asks the memory of the objects up to and including itself.
 
     O_out = sum_h r_n^h (x) (f_h^T H_h),    f_h = E_prop(M_obj(M_t, r_m^h, f_m^h), r_t^h)                (Algorithm 1)
 
     The layer returns the update only: add it to the objects for a residual block, or use `TPRBlock`.
 
-    A head starts with a role that it matches, one that it reads and one that it writes, with its own filler as what it
-    looks for and the identity as its filler map; all is learned from there. Updates start with a standard deviation of
-    about one. `TPRAttention.literal` makes the paper's layer instead.
+    A head starts with a role that it matches, one that it reads and one that it writes, its own filler as what it looks
+    for and the identity as its map; all is learned from there. `TPRAttention.literal` makes the paper's layer.
 
     Args:
         num_matches: How many role-filler pairs an object has to match; more than one is a conjunction (App. C).
@@ -62,16 +43,13 @@ class TPRAttention(nn.Module):
             Those with fixed roles are much cheaper.
         match: "linear", the paper's: an object's weight is its score. "softmax": weights are normalised over objects;
             the scores of several matches are added; the state grows with the sequence.
-        temperature: What scores are divided by before the softmax. By default random fillers have scores of variance
-            one.
+        temperature: What scores are divided by before the softmax; by default so that random ones have variance one.
         write: "sum", the paper's. "delta": each head corrects what its memory answers for the new key, for fixed roles.
             "replace": an object takes the place of the one with the same filler in `id_role`.
         unit_fillers: Whether fillers are matched by their direction only. By default so if there are several matches.
         exclude_self: Whether an object does not see itself.
-        gate: Module from objects to how strongly each is written, `[*batch t g]` with one gate or one for each head;
-            `WriteGate` is one.
-        clean_up: What is done with extracted fillers: a module such as `CleanUp` with the heads as its roles, or
-            `StoredCleanUp`.
+        gate: Module from objects to how strongly each is written, `[*batch t g]`: one gate or one for each head.
+        clean_up: Module that cleans extracted fillers: `CleanUp` with the heads as its roles, or `StoredCleanUp`.
         normalise: The memory is a sum, so read-outs grow with its length. "rms" and "unit" keep only the direction,
             with entries of mean square one or with length one; "count" divides by the number of objects; None is the
             paper's plain sum. It is kept in float32, but what is read from it leaves in the dtype of the layer or of
@@ -118,21 +96,15 @@ class TPRAttention(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        sizes = expect_sizes(num_roles, filler_dim, num_heads, num_matches)
-        num_roles, filler_dim, num_heads, num_matches = sizes.values()
-        expect_parameters(num_heads * filler_dim**2 + drawn(num_heads, num_roles), device, dtype, **sizes)
-        unit_fillers = num_matches > 1 if unit_fillers is None else unit_fillers
+        super().__init__(num_roles, filler_dim, num_heads, num_matches, queries, new_roles, start, device, dtype)
+        unit_fillers = self.num_matches > 1 if unit_fillers is None else unit_fillers
         expect_bool(causal=causal, exclude_self=exclude_self, unit_fillers=unit_fillers)
-        expect_word("start", start, ("roles", "orthonormal"))
-        expect_module("queries", queries, "from objects to Queries")
         expect_module("gate", gate, "from objects to numbers from 0 to 1")
         expect_module("clean_up", clean_up, "from fillers to fillers")
-        self.num_roles, self.filler_dim = num_roles, filler_dim
-        self.num_heads, self.num_matches = num_heads, num_matches
         self.causal, self.exclude_self, self.unit_fillers = causal, exclude_self, unit_fillers
-        self.match, self.write, self.normalise, self.form, self.start = match, write, normalise, form, start
+        self.match, self.write, self.normalise, self.form = match, write, normalise, form
         self.dropout = expect_number("dropout", dropout, most=1.0)
+        self.gate, self.clean_up = gate, clean_up
         if not causal and write != "sum" and exclude_self:
             raise ValueError(f"exclude_self: expected False with causal=False and write={write!r}, got True")
         memory = make_memory(
@@ -141,24 +113,13 @@ class TPRAttention(nn.Module):
             normalise=normalise,
             temperature=temperature,
             form=form,
-            id_role=expect_whole("id_role", id_role, 0, num_roles - 1),
-            usual_temperature=filler_dim ** (-0.5 if unit_fillers else 0.5),
-            num_matches=num_matches,
+            id_role=expect_whole("id_role", id_role, 0, self.num_roles - 1),
+            usual_temperature=self.filler_dim ** (-0.5 if unit_fillers else 0.5),
+            num_matches=self.num_matches,
             unit_fillers=unit_fillers,
             clean_up=clean_up,
         )
         self._reader = Reader(memory, causal, exclude_self, unit_fillers, normalise)
-        self._new_roles = expect_roles("new_roles", new_roles, num_heads, num_roles)
-        if queries is None:
-            queries = OwnFillerQueries(num_roles, filler_dim, num_heads, num_matches, device=device, dtype=dtype)
-        for name in ("num_roles", "filler_dim", "num_heads", "num_matches"):
-            own, theirs = getattr(self, name), getattr(queries, name, None)
-            if theirs not in (None, own):
-                raise ValueError(f"queries: expected {name}={own} as the layer has, got {theirs}")
-        self.queries, self.gate, self.clean_up = queries, gate, clean_up
-        self.filler_map = nn.Parameter(torch.empty(num_heads, filler_dim, filler_dim, device=device, dtype=dtype))
-        self.new_role = nn.Parameter(torch.empty(num_heads, num_roles, device=device, dtype=dtype))
-        self._reset_own_parameters()
 
     @classmethod
     def literal(
@@ -196,28 +157,6 @@ class TPRAttention(nn.Module):
             dtype=dtype,
         )
 
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all parameters anew, but for those of modules of the user's own."""
-        self._reset_own_parameters(generator)
-        for module in (self.queries, self.gate, self.clean_up):
-            if type(module).__module__.startswith("tpr_attention.") and hasattr(module, "reset_parameters"):
-                module.reset_parameters(generator)  # type: ignore[union-attr, operator]
-
-    def _reset_own_parameters(self, generator: torch.Generator | None = None) -> None:
-        expect_generator(generator)
-        if self.start == "orthonormal":
-            orthonormal_(self.filler_map, generator)
-            if self._new_roles is None:
-                orthonormal_(self.new_role, generator)
-                return
-        else:
-            same = torch.eye(self.filler_dim, device=self.filler_map.device)
-            fill_(self.filler_map, same.expand(self.num_heads, -1, -1))
-        roles = self._new_roles
-        if roles is None:
-            roles = roles_in_turn(self.num_heads, self.num_roles, generator, self.new_role.device)
-        fill_(self.new_role, role_vectors(roles.to(self.new_role.device), self.num_roles))
-
     def forward(
         self,
         objects: Float[Tensor, "*batch t r f"],
@@ -236,7 +175,7 @@ class TPRAttention(nn.Module):
             positions: Where updates are wanted, if not everywhere; negative ones count from the end.
         """
         call = self._call(objects, mask, gate, memory, positions)
-        output = self._update(self._reader.read(call, self._ask(call.asking), self.clean_up), call)[1]
+        output = self._update(self._reader.read(call, self.ask(call.asking), self.clean_up), call)[1]
         return output if call.chosen is None else at_positions(output, call.chosen)
 
     def stream(
@@ -251,7 +190,7 @@ class TPRAttention(nn.Module):
         if not self.causal:
             raise ValueError("causal: expected True to stream, since an object would have to see the future")
         call = self._call(objects, mask, gate, None, None)
-        queries = self._ask(call.asking)
+        queries = self.ask(call.asking)
         if state is not None:
             expect_state(state, History if self._keeps_objects() else State, objects)
         read_on = self._reader.read_history if self._keeps_objects() else self._reader.read_on
@@ -298,17 +237,16 @@ class TPRAttention(nn.Module):
     ) -> Inspection:
         """What every head asks, finds and writes, position by position.
 
-        `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s as it was written;
-        `extracted` is what was read with these weights (normalised and cleaned, if the layer does so), `mapped` what
-        the filler map made of it, and `new_role` where it went. Where objects are overwritten, by "delta" or "replace",
-        an object's weight is that of its match alone: what later ones have changed of it is not in it.
+        `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s as it was written, before
+        later ones overwrote it; `extracted` is what was read, normalised and cleaned; `mapped` what the filler map made
+        of it, and `new_role` where it went.
 
         >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
         >>> layer.inspect(torch.randn(2, 7, 6, 3)).match_weights.shape
         torch.Size([2, 4, 7, 7])
         """
         call = self._call(objects, mask, gate, memory, None)
-        queries = self._ask(call.asking)
+        queries = self.ask(call.asking)
         every = objects.shape[:-2]
         match_role = queries.match_role.expand(*every, self.num_heads, self.num_matches, self.num_roles)
         target_role = queries.target_role.expand(*every, self.num_heads, self.num_roles)
@@ -352,32 +290,11 @@ class TPRAttention(nn.Module):
             gate = counts if gate is None else gate * counts
         return self._reader.call(objects, stored, mask, gate, positions, is_other=memory is not None)
 
-    def _ask(self, objects: Tensor) -> Queries:
-        sizes: Sizes = {"r": self.num_roles, "f": self.filler_dim, "h": self.num_heads, "m": self.num_matches}
-        expect("objects", objects, "*batch t r f", sizes)
-        dtypes = not autocasts(objects.device)
-        expect_alike({"filler_map": self.filler_map, "objects": objects}, dtypes=dtypes)
-        queries = self.queries(objects)
-        if not isinstance(queries, tuple) or len(queries) != 3:
-            raise TypeError(
-                f"queries: expected {type(self.queries).__name__} to return Queries(match_role, match_filler, "
-                f"target_role), got {type(queries).__name__}"
-            )
-        for name, value, axes in zip(Queries._fields, queries, _QUERY_AXES, strict=True):
-            expect(f"queries.{name}", value, axes, sizes)
-        named = {f"queries.{name}": query for name, query in zip(Queries._fields, queries, strict=True)}
-        expect_alike({"objects": objects, **named}, dtypes=dtypes)
-        return Queries(*queries)
-
     def _update(self, fillers: Tensor, call: Call) -> tuple[Tensor, Tensor]:
-        """The mapped fillers, and the sum of their bindings to the new roles, for objects that count."""
-        mapped = einsum(fillers, self.filler_map, "... h f, h f f_out -> ... h f_out")
-        output = einsum(self.new_role, mapped, "h r, ... h f -> ... r f")
+        """The mapped fillers, and the update of the objects that count."""
+        mapped, output = self.bind(fillers)
         if self.dropout > 0:
             output = nn.functional.dropout(output, self.dropout, self.training)
         if call.answered is not None:
             output = output.masked_fill(~call.answered[..., None, None], 0)
         return mapped, output
-
-
-_QUERY_AXES = (("*batch t h m r", "h m r"), ("*batch t h m f",), ("*batch t h r", "h r"))

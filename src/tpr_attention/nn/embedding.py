@@ -69,7 +69,7 @@ class RoleEmbedding(nn.Module):
 
 
 def shifted(
-    tokens: Int[Tensor, "*batch t"], num_roles: int, before: Int[Tensor, "*batch k"] | None = None
+    tokens: Int[Tensor, "*batch t"], num_roles: int, before: Int[Tensor, "*batch s"] | None = None
 ) -> Int[Tensor, "*batch t r"]:
     """Tokens for the roles "now", "one back", "two back", and so on.
 

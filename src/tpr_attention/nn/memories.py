@@ -8,15 +8,18 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from tpr_attention.functional.delta import recall_delta
-from tpr_attention.functional.factored import read, recall
+from tpr_attention.functional.factored import expect_form, read, recall
+from tpr_attention.functional.readout import READOUTS, expect_readout
 from tpr_attention.functional.replace import recall_replace
+from tpr_attention.functional.signature import choose, expect_number
 from tpr_attention.functional.softmax_match import recall_softmax
+from tpr_attention.nn.clean_up import StoredCleanUp
 from tpr_attention.nn.queries import Queries
 
-__all__ = ["Asked", "DeltaMemory", "Memory", "ReplaceMemory", "SoftmaxMatch", "SumMemory"]
+__all__ = ["Asked", "DeltaMemory", "Memory", "ReplaceMemory", "SoftmaxMatch", "SumMemory", "make_memory"]
 
 Read = tuple[Tensor, Tensor | None]
 
@@ -174,6 +177,51 @@ class ReplaceMemory(_Overwriting):
             exclude_self=exclude_self,
             final_state=final_state,
         )
+
+
+MATCHES = {"linear": "an object's weight is its score", "softmax": "weights are normalised over objects"}
+WRITES = {"sum": SumMemory, "delta": DeltaMemory, "replace": ReplaceMemory}
+
+
+def make_memory(
+    *,
+    match: str,
+    write: str,
+    normalise: str | None,
+    temperature: float | None,
+    form: str,
+    id_role: int,
+    usual_temperature: float,
+    num_matches: int,
+    unit_fillers: bool,
+    clean_up: nn.Module | None,
+) -> Memory:
+    """Check options that exclude each other, and make the memory they describe."""
+    choose("match", match, MATCHES)
+    choose("write", write, WRITES)
+    expect_form(form)
+    expect_readout(normalise, list(READOUTS))
+    if isinstance(clean_up, StoredCleanUp) and write != "sum":
+        raise ValueError(f"clean_up: expected another with write={write!r}: what was overwritten is still stored")
+    if match == "softmax":
+        if write != "sum":
+            raise ValueError(f"write: expected 'sum' with match='softmax', which keeps every object, got {write!r}")
+        if normalise == "count":
+            raise ValueError("normalise: expected another with match='softmax', whose weights are a mean, got 'count'")
+        if form != "auto":
+            raise ValueError(f"form: expected 'auto' with match='softmax', which has no other, got {form!r}")
+        return SoftmaxMatch(usual_temperature if temperature is None else expect_number("temperature", temperature))
+    if temperature is not None:
+        raise ValueError(f"temperature: expected None with match='linear', which has none, got {temperature!r}")
+    if write == "sum":
+        return SumMemory(form)
+    if form == "parallel" or (write == "replace" and form == "chunked"):
+        raise ValueError(f"form: expected one that write={write!r} has, got {form!r}")
+    if write == "delta":
+        return DeltaMemory(form)
+    if num_matches > 1 or unit_fillers:
+        raise ValueError("write: expected 'sum' or 'delta' with several matches or unit_fillers, got 'replace'")
+    return ReplaceMemory(id_role)
 
 
 def _zeros_before(x: Tensor, axis: int, count: int) -> Tensor:

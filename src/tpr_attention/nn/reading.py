@@ -15,7 +15,7 @@ from tpr_attention.nn.queries import Queries
 from tpr_attention.nn.sight import Sight, at_positions, expect_positions
 from tpr_attention.nn.state import History, State
 
-__all__ = ["Call", "Reader", "joined_gate"]
+__all__ = ["Call", "Inspection", "Reader", "joined_gate"]
 
 
 class Call(NamedTuple):
@@ -36,6 +36,19 @@ class Call(NamedTuple):
     sight: Sight
     answered: Bool[Tensor, "*batch q"] | None
     chosen: Int[Tensor, "p"] | Int[Tensor, "*batch p"] | None
+
+
+class Inspection(NamedTuple):
+    """What each head did, by name; see `TPRAttention.inspect`."""
+
+    match_role: Float[Tensor, "*batch q h m r"]
+    match_filler: Float[Tensor, "*batch q h m f"]
+    target_role: Float[Tensor, "*batch q h r"]
+    match_weights: Float[Tensor, "*batch h q s"]
+    extracted: Float[Tensor, "*batch q h f"]
+    mapped: Float[Tensor, "*batch q h f"]
+    new_role: Float[Tensor, "h r"]
+    output: Float[Tensor, "*batch q r f"]
 
 
 class Reader(NamedTuple):

@@ -15,7 +15,8 @@ from tpr_attention.functional.signature import (
     expect_parameters,
     expect_positive,
 )
-from tpr_attention.nn.attention import Inspection, TPRAttention
+from tpr_attention.nn.attention import TPRAttention
+from tpr_attention.nn.reading import Inspection
 from tpr_attention.nn.state import History, State
 
 __all__ = ["FillerFeedForward", "TPRBlock", "WriteGate"]

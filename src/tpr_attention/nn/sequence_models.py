@@ -8,9 +8,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tpr_attention.functional.signature import expect_positive, expect_whole
-from tpr_attention.nn.attention import Inspection, TPRAttention
+from tpr_attention.nn.attention import TPRAttention
 from tpr_attention.nn.embedding import EMPTY, RoleEmbedding, shifted
 from tpr_attention.nn.queries import OwnFillerQueries
+from tpr_attention.nn.reading import Inspection
 from tpr_attention.nn.sequence_blocks import FillerFeedForward, TPRBlock
 from tpr_attention.nn.state import History, State
 
@@ -20,7 +21,7 @@ __all__ = ["DecoderState", "TPRDecoder", "TPREncoder"]
 class DecoderState(NamedTuple):
     """The last tokens, and the state of each block."""
 
-    tokens: Int[Tensor, "*batch k"]
+    tokens: Int[Tensor, "*batch s"]
     blocks: tuple[State | History, ...]
 
     def detach(self) -> "DecoderState":
