@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tpr_attention.functional.kernels.extraction import keys_and_values
 from tpr_attention.functional.monomials import num_features
 
 __all__ = ["Reading", "by_head", "by_sequence"]
@@ -92,12 +92,13 @@ def by_head(
 ) -> Reading:
     """One memory of fillers for each head of each sequence: what its roles read of the objects is known beforehand."""
     stored, filler_dim, (length, _, matches) = objects.shape[-3], objects.shape[-1], match_filler.shape[-4:-1]
-    every_role = match_role.flatten(0, 1)  # joined, or the gradient of one match has strides of which DDP warns
-    matched = objects if keys is None else keys
-    key = torch.einsum("kr,...trf->...ktf", every_role, matched).reshape(-1, matches, stored, filler_dim)
-    value = torch.einsum("hr,...trf->...htf", target_role, objects)
+    objects = objects.reshape(-1, *objects.shape[-3:])
+    key, value = keys_and_values(
+        objects, None if keys is None else keys.reshape(objects.shape), match_role, target_role
+    )
+    key = key.reshape(-1, matches, stored, filler_dim)
     if gate is not None:
-        value = value * gate.mT.unsqueeze(-1)
+        value = value * gate.reshape(-1, *gate.shape[-2:]).mT.unsqueeze(-1)
     return Reading(
         None,
         match_filler.movedim(-3, -4).reshape(-1, length, 1, matches, filler_dim),
