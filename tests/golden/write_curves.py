@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from tests.models.recall.cases import recall
 from tpr_attention.models import MODELS
 from tpr_attention.training.points import Point
 from tpr_attention.training.spec import RunSpec
@@ -17,14 +18,24 @@ CURVES = Path(__file__).parent / "curves.csv"
 COLUMNS = ("model", "condition", "step", "loss")
 
 
-TASKS = {"composition": {"task": "composition", "split": "scale_pos", "interaction": "scale_pos"}}
-"""For each folder of `models`, what they are trained with."""
+def _recall(model):
+    case = recall(model)
+    task = {f"task.{key}": value for key, value in case.task_options.items()}
+    options = {f"model.{key}": value for key, value in case.options.items()}
+    return {"task": case.task, **task, **options, "training.batch_size": 8, "training.learning_rate": 0.001}
+
+
+TASKS = {
+    "composition": lambda model: {"task": "composition", "split": "scale_pos", "interaction": "scale_pos"},
+    "recall": _recall,
+}
+"""For each folder of `models`, what a model is trained with."""
 
 
 def curves(model):
     """Fifty steps in float64, at a few steps: (condition, step) to the loss."""
     training = {"steps": 50, "train_examples": 1000, "test_examples": 100}
-    spec = RunSpec.of({"model": model, **TASKS[MODELS[model].split(".")[2]], **training})
+    spec = RunSpec.of({"model": model, **TASKS[MODELS[model].split(".")[2]](model), **training})
     points = (event for event in train([spec], compiled=False, dtype=torch.float64) if isinstance(event, Point))
     return {
         (point.condition, point.step): point.values[0]

@@ -137,15 +137,22 @@ def _studies_of(spec: RunSpec) -> list[Study]:
     other.
     """
     steps = spec.training.steps
-    if exact := [study for study in STUDIES.values() if spec.digest in _planned(steps, study.name)]:
+    studies = [study for study in STUDIES.values() if spec.task.name in _tasks(study.name)]
+    if exact := [study for study in studies if spec.digest in _planned(steps, study.name)]:
         return exact
-    firsts = {study.first_seed for study in STUDIES.values() if study.first_seed <= spec.seed}
+    firsts = {study.first_seed for study in studies if study.first_seed <= spec.seed}
     for first in sorted(firsts, reverse=True):
         kind = spec.with_seed(first).digest
-        among = [study for study in STUDIES.values() if study.first_seed == first]
+        among = [study for study in studies if study.first_seed == first]
         if found := [study for study in among if kind in _planned(steps, study.name)]:
             return found
     return []
+
+
+@cache
+def _tasks(name: str) -> frozenset[str]:
+    """The names of a study's tasks: all specs of a study are only made for runs that may be among them."""
+    return frozenset(spec.task.name for spec in STUDIES[name].specs(Setup(1)))
 
 
 @cache
