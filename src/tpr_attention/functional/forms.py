@@ -43,7 +43,7 @@ def read_objects(reading: Reading, visible: Tensor | None) -> Tensor:
     asked = [queries.reshape(memories, rows, -1)] if len(keys) == 1 else [x.flatten(1, 2) for x in queries.unbind(3)]
     scores = _product([query @ key.mT for query, key in zip(asked, keys, strict=True)])
     values = keys[0] if reading.value is None else reading.value
-    readout = (scores if visible is None else scores * visible) @ values
+    readout = (scores if visible is None else scores.mul_(visible)) @ values  # in place: nothing else needs them
     if reading.state is not None:
         features = query_features(queries, shared_key=reading.shared_key())
         readout = readout + features.reshape(memories, rows, -1) @ reading.state
