@@ -40,8 +40,8 @@ ONE_LAYER = NEW[-1]
 RATES: dict[str, dict[int, float]] = {
     name: dict(zip(LAYERS, rates, strict=True))
     for name, rates in {
-        "tpr": (0.01, 0.01, 0.01, 0.01),
-        "classical": (0.01, 0.01, 0.01, 0.01),
+        "tpr": (0.1, 0.1, 0.1, 0.1),
+        "classical": (0.1, 0.01, 0.01, 0.01),
         "resnet": (0.01, 0.01, 0.01, 0.01),
     }.items()
 }
