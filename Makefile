@@ -89,6 +89,7 @@ docs: .venv/.installed-docs
 
 benchmark: setup
 	$(BIN)/python benchmarks/pairs.py
+	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/attention.py
 
 benchmark-training: setup

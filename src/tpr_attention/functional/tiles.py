@@ -17,6 +17,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tpr_attention.functional.workspace import Room
+
 __all__ = ["Asked", "Kept", "read_tiles", "tile_gradients"]
 
 _TILE = 2**17  # numbers in the queries of a tile: half of a cache of 1 MB
@@ -47,45 +49,9 @@ class Kept(NamedTuple):
     memories: list[Tensor]  # before each tile, or where the others are kept before and after each of its chunks
 
 
-class _Room:
-    """Memory used again and again: to get fresh memory from the system costs more than to compute with it."""
-
-    def __init__(self, asked: Asked, exclude_self: bool) -> None:
-        self._asked, self._exclude_self = asked, exclude_self
-        self._buffers: dict[tuple[object, ...], Tensor] = {}
-        self._masks: dict[int, Tensor] = {}
-
-    def __call__(self, name: str, *shape: int) -> Tensor:
-        buffer = self._buffers.get((name, shape))
-        if buffer is None:
-            buffer = self._buffers[name, shape] = self._asked.key.new_empty(shape)
-        return buffer
-
-    def bmm(self, name: str, a: Tensor, b: Tensor) -> Tensor:
-        return torch.bmm(a, b, out=self(name, a.shape[0], a.shape[1], b.shape[2]))
-
-    def outer(self, name: str, role: Tensor, filler: Tensor, chunk: int) -> Tensor:
-        """role (x) filler of every query, as rows of chunks `[k (c g) (r f)]`."""
-        outer = self(name, *role.shape, filler.shape[-1])
-        torch.mul(role.unsqueeze(-1), filler.unsqueeze(-2), out=outer)
-        return outer.view(-1, chunk * role.shape[2], role.shape[3] * filler.shape[3])
-
-    def mask(self, length: int) -> Tensor:
-        """1 where the query of a row may see the object of a column."""
-        if length not in self._masks:
-            mask = self._asked.key.new_ones(length, length).tril_(-int(self._exclude_self))
-            self._masks[length] = mask.repeat_interleave(self._asked.match_role.shape[2], 0)
-        return self._masks[length]
-
-    def contract(self, objects: Tensor, other: Tensor, axis: int, found: Tensor) -> None:
-        """Sum of a product over one of the axes role (-2) and filler (-1), for objects `[b t g r f]`."""
-        products = torch.mul(objects, other, out=self("products", *objects.shape))
-        torch.sum(products, axis, out=found)
-
-
 def read_tiles(asked: Asked, *, by_scores: bool, exclude_self: bool, keep: bool) -> tuple[Tensor, Tensor | None, Kept]:
     """The extracted fillers `[b t g f]`, the memory after the last object if there is one, and what is kept."""
-    room = _Room(asked, exclude_self)
+    room = Room(asked.key, asked.match_role.shape[2], exclude_self)
     fillers = torch.empty_like(asked.match_filler)
     every, width = asked.match_role.shape[:3], asked.values().shape[2]
     kept = Kept(asked.key.new_empty(*every, width) if keep else None, [], [])
@@ -127,7 +93,7 @@ def tile_gradients(
     asked: Asked, d_fillers: Tensor, d_after: Tensor | None, kept: Kept, *, exclude_self: bool, past: bool
 ) -> Asked:
     """Gradients of all inputs; those of keys, values and the state only if `past`."""
-    room = _Room(asked, exclude_self)
+    room = Room(asked.key, asked.match_role.shape[2], exclude_self)
     found = Asked(*(None if x is None else torch.empty_like(x) for x in asked))  # type: ignore[arg-type]
     if not kept.memories:
         number = 0
@@ -168,7 +134,7 @@ def _tile_gradients(
     memories: Tensor,
     scores: Tensor | None,
     readout: Tensor | None,
-    room: _Room,
+    room: Room,
     past: bool,
 ) -> Tensor:
     query = room.outer("query", part.match_role[:, at], part.match_filler[:, at], chunk)
@@ -195,7 +161,7 @@ def _tile_gradients(
     return d_memory
 
 
-def _panel_scores(part: Asked, query: Tensor, panel: slice, room: _Room, name: str) -> Tensor:
+def _panel_scores(part: Asked, query: Tensor, panel: slice, room: Room, name: str) -> Tensor:
     scores = room.bmm(name, query, part.key[:, : panel.stop].mT)
     scores[..., panel].mul_(room.mask(_length(panel)))
     return scores
@@ -208,7 +174,7 @@ def _panel_gradients(
     panel: slice,
     scores: Tensor | None,
     readout: Tensor | None,
-    room: _Room,
+    room: Room,
     past: bool,
 ) -> None:
     seen = slice(panel.stop)
@@ -237,7 +203,7 @@ def _panel_gradients(
 
 
 def _rank_one_gradients(
-    part: Asked, grads: Asked, d_fillers: Tensor, at: slice, d_query: Tensor, readout: Tensor, room: _Room
+    part: Asked, grads: Asked, d_fillers: Tensor, at: slice, d_query: Tensor, readout: Tensor, room: Room
 ) -> None:
     """From the gradient of the outer products to those of their factors, and from the read-outs to target roles."""
     role, filler = part.match_role[:, at], part.match_filler[:, at]
@@ -247,11 +213,11 @@ def _rank_one_gradients(
     room.contract(readout, d_fillers[:, at].unsqueeze(-2), -1, grads.target_role[:, at])
 
 
-def _extract(readout: Tensor, role: Tensor, found: Tensor, room: _Room) -> None:
+def _extract(readout: Tensor, role: Tensor, found: Tensor, room: Room) -> None:
     room.contract(readout.view(*role.shape, -1), role.unsqueeze(-1), -2, found)
 
 
-def _place(kept: Tensor | None, those: slice, at: slice, room: _Room, scores: Tensor, width: int) -> Tensor:
+def _place(kept: Tensor | None, those: slice, at: slice, room: Room, scores: Tensor, width: int) -> Tensor:
     """Where the read-outs of a tile go, with the rows of its scores."""
     if kept is None:
         return room("readout", *scores.shape[:2], width)
@@ -306,7 +272,7 @@ def _chunks(part: Asked, at: slice, chunk: int) -> tuple[Tensor, Tensor]:
     return key, key if part.value is None else part.value[:, at].reshape(-1, chunk, part.value.shape[2])
 
 
-def _memories(part: Asked, at: slice, chunk: int, start: Tensor, room: _Room, *, keep: bool) -> Tensor:
+def _memories(part: Asked, at: slice, chunk: int, start: Tensor, room: Room, *, keep: bool) -> Tensor:
     """The memory before each chunk of a tile, and after the last."""
     key, value = _chunks(part, at, chunk)
     shape = (key.shape[0] + 1, *start.shape[1:])
@@ -318,7 +284,7 @@ def _memories(part: Asked, at: slice, chunk: int, start: Tensor, room: _Room, *,
     return memories
 
 
-def _suffix(query: Tensor, d_readout: Tensor, after: Tensor, room: _Room) -> tuple[Tensor, Tensor]:
+def _suffix(query: Tensor, d_readout: Tensor, after: Tensor, room: Room) -> tuple[Tensor, Tensor]:
     """The gradient of the memory after each chunk, and before the first."""
     d_memories = room("d_memories", query.shape[0] + 1, *after.shape[1:])
     d_memories[-1:] = after
