@@ -73,7 +73,7 @@ def test_softmax_comes_first_where_it_is_as_good(whole):
         "loss is 0, that of TPR-Attention 0.0015."
     )
     assert texts(found["Recall: keys of two parts in new pairings"])[0].startswith(
-        "With a softmax over all pairs, new pairings of keys are recalled at every length: at least 100 %"
+        "With a softmax over all pairs, the share of new pairings that are recalled is, at every length, at least 100 %"
     )
     assert texts(found["Recall: kinds of pairs that training lacks (SAR)"])[0].startswith(
         "Softmax attention recalls 100 % of 250 pairs"

@@ -13,7 +13,7 @@ from tpr_attention.training.spec import RunSpec
 
 __all__ = ["RECALL"]
 
-THIN = {"compositional": ("tpr", "linear", "softmax")}
+THIN = {"compositional": ("tpr", "tpr-softmax", "softmax")}
 """Part to the contestants that the thin version has of it."""
 
 

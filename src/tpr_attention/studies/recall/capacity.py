@@ -21,9 +21,9 @@ from tpr_attention.studies.study import Setup
 __all__ = ["BOUND", "SIZES", "THIN_SIZES", "capacity_section", "capacity_summary", "figures"]
 
 SIZES = (100, 200, 400, 600)
-FEWER = (200, 400)
+FEWER = (100, 200)
 THIN_SIZES = (100,)
-STEPS = {100: 1_000, 200: 1_000, 400: 2_000, 600: 2_000}
+STEPS = {100: 1_000, 200: 1_000, 400: 1_500, 600: 2_000}
 TPR = {"model": "recall-tpr", "model.values": "one-hot", "model.keys": "table", "model.learn": "fillers"}
 PUBLISHED = {"model.encoder": "published", "model.width": 64}
 SAME = {"model.encoder": "fixed-roles", "model.width": 64}
@@ -34,7 +34,7 @@ def _tpr(matches: int, size: int) -> dict[str, object]:
 
 
 MAIN = {
-    "tpr": Entrant("TPR-Attention, two matches of 32 numbers", LOOKS["tpr"], _tpr(2, 32)),
+    "tpr": Entrant("TPR-Attention, 2 x 32", LOOKS["tpr"], _tpr(2, 32)),
     "softmax": Entrant("softmax attention", LOOKS["softmax"], {"model": "recall-softmax", **PUBLISHED}),
     "linear": Entrant("linear attention", LOOKS["linear"], {"model": "recall-linear", **PUBLISHED}),
     "dpfp": Entrant("DPFP-3", LOOKS["dpfp"], {"model": "recall-dpfp", **PUBLISHED, "model.nu": 3}),
@@ -48,11 +48,11 @@ CONTROLS = {
     ),
     "dpfp-roles": Entrant("DPFP-3, same encoder", LOOKS["dpfp-roles"], {"model": "recall-dpfp", **SAME, "model.nu": 3}),
 }
-BOUND = {"tpr-64": (1, 64), "tpr-144": (2, 12), "tpr-256": (2, 16)}
-"""Contestants with fewer features than there are pairs: how many roles match, and the numbers of each."""
+BOUND = {"tpr-64": (1, 64), "tpr-100": (2, 10), "tpr-144": (2, 12)}
+"""Contestants with few features: how many roles match, and the numbers of each."""
 BOUND_LOOKS = ("tpr-one", "tpr-small", "tpr-delta")
 BOUNDED = {
-    name: Entrant(f"TPR-Attention, {matches} x {size}: {size**matches} features", LOOKS[look], _tpr(matches, size))
+    name: Entrant(f"TPR-Attention, {matches} x {size}", LOOKS[look], _tpr(matches, size))
     for look, (name, (matches, size)) in zip(BOUND_LOOKS, BOUND.items(), strict=True)
 }
 KNOWN = {"softmax": "softmax", "linear": "linear", "DPFP-3": "dpfp"}
@@ -129,8 +129,9 @@ def figures(setup: Setup) -> tuple[Plan, ...]:
         Plan(
             "recall-capacity",
             "How many pairs a memory holds",
-            "Final loss against the number of pairs, every key once, keys of 64 numbers. Points are published values "
-            "(Schlag, Irie and Schmidhuber 2021).",
+            "Final loss against the number of pairs, every key once, keys of 64 numbers; 2 x 32: two roles "
+            "that both have to match, of 32 numbers each. Points are published values (Schlag, Irie and Schmidhuber "
+            "2021).",
             (_panel("measured and published", MAIN, SIZES, setup, published),),
         ),
         Plan(

@@ -10,7 +10,7 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column
-from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, final_means, percent
+from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, final_means, listed, percent
 from tpr_attention.studies.recall.looks import LOOKS, published_look
 from tpr_attention.studies.recall.published import REPLACEMENT
 from tpr_attention.studies.sizes import series_at
@@ -21,8 +21,8 @@ __all__ = ["SIZES", "THIN_SIZES", "figures", "overwriting_section", "replace_con
 
 SIZES = (50, 100, 200)
 THIN_SIZES = (50,)
-STEPS, LONG = 150, 1_000
-"""Steps of TPR contestants, which learn within a hundred, and of all others."""
+STEPS, LONG = 100, 600
+"""Steps of TPR contestants, which learn within a few dozen, and of all others."""
 TESTS = {"draws_x1": "as many draws as keys", "in_distribution": "twice as many", "draws_x8": "eight times as many"}
 TPR = {"model": "recall-tpr", "model.values": "one-hot", "model.keys": "table", "model.learn": "fillers"}
 PUBLISHED = {"model.encoder": "published", "model.width": 64}
@@ -148,7 +148,7 @@ def overwriting_section(results: Results, setup: Setup) -> list[Section]:
 
 TRAINED = (
     "Here 64 keys of each of two sequences are asked for in a step, which is more than the published protocol does; "
-    f"keys and losses are the published ones. TPR contestants have {STEPS} steps, others {LONG:,}. Nothing was "
+    f"keys and losses are the published ones. TPR contestants have {STEPS} steps, others {LONG}. Nothing was "
     "searched."
 )
 
@@ -180,7 +180,7 @@ def _replaced(results: Results, setup: Setup) -> list[Block]:
         rows += [([ids, REPLACED[ids]], series) for series in stored.values()]
         if "replace" in stored:
             right = final_means(results, stored, "draws_x20", "accuracy")["replace"]
-            said.append(f"of {ids} {REPLACED[ids]} ids {percent(right)}")
+            said.append(f"{percent(right)} of values are right with {ids} {REPLACED[ids]} ids")
     if not rows:
         return []
     first = [Column("ids", "count"), Column("kind")]
@@ -188,7 +188,7 @@ def _replaced(results: Results, setup: Setup) -> list[Block]:
         "Objects that take the place of those with the same id, untrained, 64 numbers an id: share of right values."
     )
     table = contest_table("recall-replace", caption, results, rows, first, REPLACE_TESTS, "accuracy")
-    told = [Text(f"Replacing in the shared memory is right after twenty draws an id in {' and '.join(said)}.")]
+    told = [Text(f"Objects that replace others in the shared memory, after twenty draws an id: {listed(said)}.")]
     return [*(told if said else []), table]
 
 
