@@ -89,7 +89,8 @@ def _reproduce() -> ArgumentParser:
         metavar="NAME",
         help="which studies or parts of them (default: the paper's figures and `data-thin`); `readings` varies what "
         "the paper leaves open, `data` the training pairs; `search` and `data-search` repeat the searches for learning "
-        "rates; `beyond`, `depth` and `scaling` go past the paper; `tpr-attention list` shows all",
+        "rates; `beyond`, `depth` and `scaling` go past the paper; `recall` is about sequences; `tpr-attention list` "
+        "shows all",
     )
     parser.add_argument("--seeds", type=count(), default=5, help="trainings of each kind")
     parser.add_argument("--steps", type=count(), default=10_000, help="steps of each training")
