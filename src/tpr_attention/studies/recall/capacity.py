@@ -50,9 +50,11 @@ CONTROLS = {
 }
 BOUND = {"tpr-64": (1, 64), "tpr-100": (2, 10), "tpr-144": (2, 12)}
 """Contestants with few features: how many roles match, and the numbers of each."""
+SCALED = {"model.learn": "all", "training.learning_rate": 0.003}
+"""With unit-length fillers alone what is read cannot shrink, as it must with fewer features than pairs."""
 BOUND_LOOKS = ("tpr-one", "tpr-small", "tpr-delta")
 BOUNDED = {
-    name: Entrant(f"TPR-Attention, {matches} x {size}", LOOKS[look], _tpr(matches, size))
+    name: Entrant(f"TPR-Attention, {matches} x {size}", LOOKS[look], {**_tpr(matches, size), **SCALED})
     for look, (name, (matches, size)) in zip(BOUND_LOOKS, BOUND.items(), strict=True)
 }
 KNOWN = {"softmax": "softmax", "linear": "linear", "DPFP-3": "dpfp"}
@@ -188,7 +190,8 @@ PROTOCOL = (
     "linear map to 64 numbers, fixed one-hot values, half the squared error, Adam with a learning rate of 0.001, 32 "
     "queries a step. Every sequence has all keys, so that 32 queries of one sequence have the same loss and gradient "
     "as one query of each of 32. Here the learning rate falls to zero in the last quarter, and all contestants have "
-    "the same steps; the published ones stop when they no longer improve. Nothing was searched."
+    "the same steps; the published ones stop when they no longer improve. Nothing was searched. Only for the rank bound the maps of "
+    "the layer are trained as well, with a rate of 0.003."
 )
 
 
