@@ -190,8 +190,9 @@ PROTOCOL = (
     "linear map to 64 numbers, fixed one-hot values, half the squared error, Adam with a learning rate of 0.001, 32 "
     "queries a step. Every sequence has all keys, so that 32 queries of one sequence have the same loss and gradient "
     "as one query of each of 32. Here the learning rate falls to zero in the last quarter, and all contestants have "
-    "the same steps; the published ones stop when they no longer improve. Nothing was searched. Only for the rank bound the maps of "
-    "the layer are trained as well, with a rate of 0.003."
+    "the same steps; the published ones stop when they no longer improve. This schedule was chosen among three (with "
+    "constant and cosine) on a seed that is not reported, and the learning rate is the published one. Only for the "
+    "rank bound the maps of the layer are trained as well, with a rate of 0.003."
 )
 
 

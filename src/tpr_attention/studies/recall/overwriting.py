@@ -148,8 +148,8 @@ def overwriting_section(results: Results, setup: Setup) -> list[Section]:
 
 TRAINED = (
     "Here 64 keys of each of two sequences are asked for in a step, which is more than the published protocol does; "
-    f"keys and losses are the published ones. TPR contestants have {STEPS} steps, others {LONG}. Nothing was "
-    "searched."
+    f"keys and losses are the published ones. TPR contestants have {STEPS} steps, others {LONG}. The "
+    "learning rate is the published one."
 )
 
 
