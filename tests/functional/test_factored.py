@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.functional.definition import recall_by_definition, with_all_axes
-from tpr_attention.functional import memorise, recall, state_shape, sweep
+from tpr_attention.functional import memorise, recall, state_shape
+from tpr_attention.functional.kernels import sweep
 from tpr_attention.functional.factored import FORMS
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.functional.test_factored import assert_close, gradients, inputs_of, problems
 from tests.functional.test_reading import drawn
-from tpr_attention.functional import forms, recall, tiled_sweep, tiles
+from tpr_attention.functional import forms, recall
+from tpr_attention.functional.kernels import tiled_sweep, tiles
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from tpr_attention.functional.kernels.sweep import chunk_size, extract_each, sweep
+from tpr_attention.functional.kernels.tiled_sweep import can_tile, tiled_sweep
+from tpr_attention.functional.kernels.tiles import Asked
 from tpr_attention.functional.layout import Reading
 from tpr_attention.functional.monomials import key_features, query_features
-from tpr_attention.functional.sweep import chunk_size, extract_each, sweep
-from tpr_attention.functional.tiled_sweep import can_tile, tiled_sweep
-from tpr_attention.functional.tiles import Asked
 
 __all__ = ["FORMS", "cheapest", "cheapest_read", "memory_after", "read_memory", "read_objects"]
 

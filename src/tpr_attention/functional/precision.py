@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor
 
-__all__ = ["autocasts", "full_precision", "is_transformed", "sum_dtype"]
+__all__ = ["autocasts", "full_precision", "is_batched", "is_transformed", "sum_dtype"]
 
 
 def sum_dtype(tensor: Tensor) -> torch.dtype:
@@ -38,7 +38,7 @@ def full_precision(device: torch.device) -> AbstractContextManager[None]:
 
 
 def is_transformed() -> bool:
-    """Whether a function transform such as `torch.vmap` is at work; False where torch does not tell.
+    """Whether a function transform such as `torch.vmap` or forward differentiation is at work; False if torch hides it.
 
     >>> seen = []
     >>> _ = torch.vmap(lambda x: seen.append(is_transformed()) or x)(torch.ones(2))
@@ -47,6 +47,14 @@ def is_transformed() -> bool:
     """
     if torch.compiler.is_compiling():
         return False
+    transforms = getattr(torch._C, "_are_functorch_transforms_active", None)
+    if transforms is not None and transforms():
+        return True
+    return bool(getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0)
+
+
+def is_batched(tensor: Tensor | None) -> bool:
+    """Whether a gradient stands for many, as with `is_grads_batched`, which is no transform."""
     functorch = getattr(torch._C, "_functorch", None)
-    peek = getattr(functorch, "peek_interpreter_stack", None)
-    return peek is not None and peek() is not None
+    asks = getattr(functorch, "is_legacy_batchedtensor", None)
+    return tensor is not None and asks is not None and bool(asks(tensor))

@@ -237,9 +237,9 @@ class TPRAttention(SequenceHeads):
     ) -> Inspection:
         """What every head asks, finds and writes, position by position.
 
-        `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s as it was written, before
-        later ones overwrote it; `extracted` is what was read, normalised and cleaned; `mapped` what the filler map made
-        of it, and `new_role` where it went.
+        `match_weights[..., h, t, s]` is the weight that position t of head h gives to object s as it was written,
+        before later ones overwrote it; `extracted` is what was read, normalised and cleaned; `mapped` what the filler
+        map made of it, and `new_role` where it went.
 
         >>> layer = TPRAttention(num_roles=6, filler_dim=3, num_heads=4)
         >>> layer.inspect(torch.randn(2, 7, 6, 3)).match_weights.shape

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tpr_attention.functional.workspace import Room
+from tpr_attention.functional.kernels.workspace import Room
 
 __all__ = ["Asked", "Kept", "read_tiles", "tile_gradients"]
 

@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tpr_attention.functional.sweep import sweep
-from tpr_attention.functional.tiles import Asked, Kept, read_tiles, tile_gradients
+from tpr_attention.functional.kernels.sweep import sweep
+from tpr_attention.functional.kernels.tiles import Asked, Kept, read_tiles, tile_gradients
+from tpr_attention.functional.precision import is_batched, is_transformed
 
 __all__ = ["can_tile", "tiled_sweep"]
 
@@ -21,17 +22,8 @@ def can_tile(key: Tensor) -> bool:
         and not torch.compiler.is_compiling()
         and type(key) is Tensor
         and key.device.type == "cpu"
-        and not _transforms()
+        and not is_transformed()
     )
-
-
-def _transforms() -> bool:
-    return torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
-
-
-def _batched(gradient: Tensor | None) -> bool:
-    """Whether this stands for many, as with `is_grads_batched`, which is no transform."""
-    return gradient is not None and torch._C._functorch.is_legacy_batchedtensor(gradient)
 
 
 def tiled_sweep(asked: Asked, *, by_scores: bool, exclude_self: bool) -> tuple[Tensor, Tensor | None]:
@@ -66,7 +58,7 @@ class _TiledSweep(torch.autograd.Function):
         d_fillers, d_after = gradients
         if d_fillers is None:
             d_fillers = torch.zeros_like(asked.match_filler)
-        if torch.is_grad_enabled() or _transforms() or any(map(_batched, gradients)):
+        if torch.is_grad_enabled() or is_transformed() or any(map(is_batched, gradients)):
             return (*_differentiably(asked, d_fillers, d_after, ctx.exclude_self), *flags)
         kept = Kept(saved[6], list(saved[7 : 7 + ctx.scores]), list(saved[7 + ctx.scores :]))
         past = any(ctx.needs_input_grad[i] for i in (2, 3, 5))
