@@ -46,7 +46,7 @@ def hops_section(results: Results, setup: Setup) -> list[Section]:
     explained = (
         "Each of 32 objects names its successor; all vectors have noise of half their length on them. One layer is "
         "asked again with what it answered. Nothing is trained; the sharpness of 20 was chosen among 10, 20 and 40 on "
-        "seeds that are not reported, where it made no difference."
+        "seeds that are not reported, by these same tests; all three were right in at least 99.7 %."
     )
     caption = "Pointer chasing with noise: share of right items by number of hops."
     table = contest_table("recall-hops", caption, results, [((), s) for s in stored.values()], [], TESTS, "accuracy")

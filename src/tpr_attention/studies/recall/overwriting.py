@@ -147,7 +147,8 @@ def overwriting_section(results: Results, setup: Setup) -> list[Section]:
 TRAINED = (
     "Here a step asks as many queries as there are keys, of one sequence, which is more than the published protocol "
     f"does; keys and losses are the published ones. All contestants have {STEPS} steps and the published learning "
-    "rate."
+    "rate. Steps and queries were raised until TPR-Attention's loss was near 0.001 with 200 keys, on one seed that is "
+    "not reported, in all three tests."
 )
 
 
