@@ -230,8 +230,8 @@ PARTS = {
         },
         "accuracy",
         _sar_words,
-        "Training pairs keys X1 with values Y2 and X2 with Y1; tests pair X2 with Y2. The steps are enough for softmax and "
-        "TPR-Attention; a contestant whose curve for the kinds of training is still low has not converged.",
+        "Training pairs keys X1 with values Y2 and X2 with Y1; tests pair X2 with Y2. The steps are enough for softmax "
+        "and TPR-Attention; a contestant whose curve for the kinds of training is still low has not converged.",
     ),
     "contextual": Part(
         "Recall: searching by one field, returning another",
