@@ -83,6 +83,12 @@ docs/map.md: setup
 	mkdir -p docs/figures && cp report-map/figures/*.png docs/figures/
 	sed '1s/.*/# Where the claim holds: a map/' report-map/report.md > $@
 
+# Recall over sequences: 45 minutes.
+docs/recall.md: setup
+	$(BIN)/tpr-attention reproduce --studies recall --store runs-recall --report report-recall
+	mkdir -p docs/figures && cp report-recall/figures/*.png docs/figures/
+	sed '1s/.*/# Recall: all numbers/' report-recall/report.md > $@
+
 docs: .venv/.installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
