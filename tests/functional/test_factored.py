@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.functional.definition import recall_by_definition, with_all_axes
 from tpr_attention.functional import memorise, recall, state_shape
-from tpr_attention.functional.kernels import sweep
 from tpr_attention.functional.factored import FORMS
+from tpr_attention.functional.kernels import sweep
 
 
 @contextmanager

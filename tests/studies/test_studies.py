@@ -81,7 +81,7 @@ def test_a_reading_changes_something_and_only_that(name):
         for kind in (DEFAULT, name)
     )
     reading = READINGS[name]
-    named = {*reading.task, *reading.training, *(key for options in reading.options.values() for key in options)}
+    named = {*reading.changes, *(key for options in reading.options.values() for key in options)}
     differences = set()
     for one, two in zip(default, other, strict=True):
         before, after = one.keys(), two.keys()
@@ -91,7 +91,7 @@ def test_a_reading_changes_something_and_only_that(name):
             different = {key for key in different if not key.startswith("model.")}
         differences |= different
         if one.model.name in FLOORS:
-            assert different <= {*reading.task}
+            assert different <= {key for key in reading.changes if key.startswith("task.")}
     assert differences == named | ({"model"} if reading.models else set())
     assert reading.decision
 
@@ -183,7 +183,7 @@ def test_past_the_paper_every_cell_has_the_same_contestants():
 
 
 def test_lines_against_a_size_have_a_spec_for_each_size_and_seed():
-    (layers,) = (make(Setup(seeds=2)) for make in depth.FIGURES)
+    layers = depth.figure(Setup(seeds=2))
     worlds = scaling.figures(Setup(seeds=2))
     for panel in (panel for plan in (layers, *worlds) for panel in plan.panels):
         for series in panel.series:
@@ -192,7 +192,8 @@ def test_lines_against_a_size_have_a_spec_for_each_size_and_seed():
             assert [spec.seed for spec in series.specs] == [0, 1]
     for series in layers.panels[0].series:
         assert [spec.model.options.get("num_layers", 1) for spec in series.specs[::2]] == [1, 2, 3, 4]
-        assert {spec.training.learning_rate for spec in series.specs} == {0.01}
+        rates = [spec.training.learning_rate for spec in series.specs[::2]]
+        assert rates == [*depth.RATES[series.name].values()]
     for plan, (option, growth) in zip(worlds, scaling.GROWTHS.items(), strict=True):
         for series in plan.panels[0].series:
             assert tuple(spec.task.options[option] for spec in series.specs[::2]) == growth.sizes

@@ -34,8 +34,19 @@ FACTORIES |= {
     "triu_indices",
 }
 ALLOWED = {
-    # A buffer is made where modules are made, and moves with its module.
+    # Parameters and buffers are made where modules are made, and move with their module.
     ("models/composition/linear_floor.py", "torch.full((num_actions, 2 * size + 1, size), torch.nan)"),
+    ("models/recall/contextual_tpr.py", "torch.zeros(num_heads)"),
+    ("models/recall/contextual_tpr.py", "torch.randn(num_heads, 1, num_roles)"),
+    ("models/recall/contextual_tpr.py", "torch.eye(filler_dim)"),
+    ("models/recall/contextual_tpr.py", "torch.randn(num_heads, filler_dim, num_roles)"),
+    ("models/recall/encoders.py", "torch.randn(key_fields, num_keys, wide)"),
+    ("models/recall/encoders.py", "torch.eye(width)"),
+    ("models/recall/encoders.py", "torch.empty(key_fields, wide, width)"),
+    ("models/recall/role_objects.py", "torch.randn(matches, num_keys, filler_dim)"),
+    ("models/recall/role_objects.py", "torch.randn(key_fields, num_keys, wide)"),
+    ("models/recall/role_objects.py", "torch.randn(key_fields, wide, each)"),
+    ("models/recall/role_objects.py", "torch.empty(num_values, filler_dim)"),
 }
 LEARNERS = [name for name, path in MODELS.items() if ".composition." in path and name not in ("oracle", "linear-floor")]
 

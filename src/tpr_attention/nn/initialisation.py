@@ -98,5 +98,5 @@ def expect_roles(name: str, roles: object, heads: int, num_roles: int, matches: 
         if len(row) != (1 if matches is None else matches):
             raise ValueError(f"{name}: expected {wanted}, got {roles!r}")
         rows.append([expect_whole(name, role, 0, num_roles - 1) for role in row])
-    found = torch.tensor(rows)
+    found = torch.tensor(rows, device="cpu")
     return found.squeeze(1) if matches is None else found

@@ -58,11 +58,10 @@ class FillerFeedForward(nn.Module):
         width, hidden = factor * self.filler_dim, factor * self.hidden_dim
         numbers = parts * (2 * width * hidden + width + hidden)
         expect_parameters(numbers, device, dtype, **sizes, hidden_dim=self.hidden_dim)
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.inner = nn.Parameter(torch.empty(parts, hidden, width, **made))
-        self.inner_bias = nn.Parameter(torch.empty(parts, hidden, **made))
-        self.outer = nn.Parameter(torch.empty(parts, width, hidden, **made))
-        self.outer_bias = nn.Parameter(torch.empty(parts, width, **made))
+        self.inner = nn.Parameter(torch.empty(parts, hidden, width, device=device, dtype=dtype))
+        self.inner_bias = nn.Parameter(torch.empty(parts, hidden, device=device, dtype=dtype))
+        self.outer = nn.Parameter(torch.empty(parts, width, hidden, device=device, dtype=dtype))
+        self.outer_bias = nn.Parameter(torch.empty(parts, width, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
