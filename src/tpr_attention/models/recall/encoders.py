@@ -49,7 +49,7 @@ class PublishedEncoder(nn.Module):
         self.table = nn.Parameter(torch.randn(key_fields, num_keys, wide))
         self.key, self.query = (nn.Parameter(torch.empty(key_fields, wide, width)) for _ in range(2))
         for weight in (self.key, self.query):
-            nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
+            nn.init.uniform_(weight, -(wide**-0.5), wide**-0.5)  # as `nn.Linear` does: scores start small at any size
 
     def forward(self, pairs: Int[Tensor, "*batch t c_and_value"], queries: Int[Tensor, "*batch q c"]) -> Encoded:
         """Keys, one-hot values and queries of one head."""
