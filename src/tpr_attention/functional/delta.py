@@ -49,8 +49,8 @@ def recall_delta(
     f_th = q_t^T M_t,    M_t = M_{t-1} + g_t k_t (v_t - k_t^T M_{t-1})^T,
     k_t = (x)_m r_m^T K_t,    v_t = r_t^T O_t,    q_t = (x)_m f_m
 
-    A write multiplies what the memory has under its key by 1 - g |k|^2. Keys of length one with gates up to one are
-    safe, and so is g |k|^2 <= 2; beyond, the memory grows without bound. The length of a key is the product of those of
+    A write multiplies what the memory has under its key by `1 - g |k|^2`. Keys of length one with gates up to one are
+    safe, and so is `g |k|^2 <= 2`; beyond, the memory grows without bound. The length of a key is the product of those of
     its m fillers.
 
     Args:
