@@ -50,8 +50,8 @@ def recall_delta(
     k_t = (x)_m r_m^T K_t,    v_t = r_t^T O_t,    q_t = (x)_m f_m
 
     A write multiplies what the memory has under its key by `1 - g |k|^2`. Keys of length one with gates up to one are
-    safe, and so is `g |k|^2 <= 2`; beyond, the memory grows without bound. The length of a key is the product of those of
-    its m fillers.
+    safe, and so is `g |k|^2 <= 2`; beyond, the memory grows without bound. The length of a key is the product of
+    those of its m fillers.
 
     Args:
         match_role: One role for each of the m matches of each head.
