@@ -13,7 +13,7 @@ from tpr_attention.report.document import Drawing
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
-from tpr_attention.studies.compose import compose
+from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.recall import RECALL
 from tpr_attention.studies.recall.published import ONCE
 from tpr_attention.studies.recall.state_sizes import state_size
@@ -132,6 +132,12 @@ def test_thin_is_a_part(whole):
 
 def test_steps_may_be_fewer():
     assert {spec.training.steps for spec in RECALL.specs(Setup(1, steps=7))} == {1, 7}
+
+
+def test_the_setup_that_is_found_out_shows_all_runs(whole):
+    """Contestants have steps of their own: those of most runs would leave out what is trained longer."""
+    _, results = compose(whole, infer_setup(whole))
+    assert set(results.specs.values()) == set(SPECS)
 
 
 def one_of_each_task():

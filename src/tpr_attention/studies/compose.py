@@ -31,23 +31,21 @@ def infer_setup(store: Store) -> Setup:
     Studies that have other steps than the setup count only if there is no other: the largest number of steps is then
     that of the setup, as far as they tell.
     """
-    whole: list[tuple[RunSpec, int]] = []
-    scaled: dict[Study, list[tuple[RunSpec, int]]] = {}
-    for spec in _specs(store):
-        if spec.seed < min(SEARCH_SEEDS) and (studies := _studies_of(spec)):
-            full = [study for study in studies if not study.is_scaled]
-            (whole if full else scaled.setdefault(studies[0], [])).append((spec, (full or studies)[0].first_seed))
-    groups = [whole] if whole else list(scaled.values())
-    usual = [_usual(spec.training.steps for spec, _ in runs) for runs in groups]
-    seeds: dict[tuple[RunSpec, int], set[int]] = {}
-    for steps, runs in zip(usual, groups, strict=True):
-        for spec, first in runs:
-            if spec.training.steps == steps:
-                seeds.setdefault((spec.with_seed(0), first), set()).add(spec.seed - first)
-    if not seeds:
+    found = [
+        (spec, studies) for spec in _specs(store) if spec.seed < min(SEARCH_SEEDS) and (studies := _studies_of(spec))
+    ]
+    whole = [(spec, full) for spec, studies in found if (full := [study for study in studies if not study.is_scaled])]
+    if not found:
         return Setup()
-    found = _usual(next(seed for seed in count() if seed not in among) for among in seeds.values())
-    return Setup(seeds=found or max(map(max, seeds.values())) + 1, steps=max(usual))
+    runs, choose = (whole, _usual) if whole else (found, max)
+    steps = choose(spec.training.steps for spec, _ in runs)
+    seeds: dict[tuple[RunSpec, int], set[int]] = {}
+    for spec, (study, *_) in runs:
+        kind = spec.with_seed(study.first_seed)
+        if kind.digest in _planned(steps, study.name):
+            seeds.setdefault((kind, study.first_seed), set()).add(spec.seed - study.first_seed)
+    usual = _usual(next(seed for seed in count() if seed not in among) for among in seeds.values())
+    return Setup(seeds=usual or max(map(max, seeds.values())) + 1, steps=steps)
 
 
 def _usual(numbers: Iterable[int]) -> int:
