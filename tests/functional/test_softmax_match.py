@@ -238,8 +238,8 @@ def test_one_position_reads_as_the_last_of_many(normal):
 def test_errors_name_the_argument(normal, as_users_run_it):
     inputs = fixed(normal)
     wrong = [
-        ({"temperature": 0.0}, ValueError, "temperature: expected a number above 0"),
-        ({"temperature": "low"}, TypeError, "temperature: expected a number"),
+        ({"temperature": 0.0}, ValueError, "temperature: expected a finite number above 0"),
+        ({"temperature": "low"}, TypeError, "temperature: expected a finite number"),
         ({"temperature": 1.0, "gate": normal(2, 5, 3)}, ValueError, "gate: expected .* with g=1 or g=2"),
         ({"temperature": 1.0, "visible": torch.ones(5, 5)}, TypeError, "visible: expected a tensor"),
         ({"temperature": 1.0, "visible": torch.ones(4, 5) > 0}, ValueError, "visible: expected"),
@@ -249,5 +249,5 @@ def test_errors_name_the_argument(normal, as_users_run_it):
     for options, error, message in wrong:
         with pytest.raises(error, match=message):
             recall_softmax(*inputs, **options)
-    with pytest.raises(ValueError, match="sharpness: expected a number above 0"):
+    with pytest.raises(ValueError, match="sharpness: expected a finite number above 0"):
         clean_by_stored(inputs[2].squeeze(-2), inputs[2].squeeze(-2), sharpness=-1.0)

@@ -22,7 +22,7 @@ from torch import Tensor
 from tpr_attention.functional.kernels.delta_rule import chunked_delta, features
 from tpr_attention.functional.kernels.extraction import keys_and_values
 from tpr_attention.functional.precision import full_precision, sum_dtype
-from tpr_attention.functional.signature import checked, expect_alike, expect_bool, expect_room
+from tpr_attention.functional.signature import checked, expect_alike, expect_bool, expect_room, expect_some
 
 __all__ = ["recall_delta"]
 
@@ -77,9 +77,7 @@ def recall_delta(
     expect_bool(exclude_self=exclude_self, final_state=final_state)
     batch, (length, roles, filler_dim) = objects.shape[:-3], objects.shape[-3:]
     heads, matches = match_filler.shape[-3:-1]
-    for axis, size in (("t", length), ("r", roles), ("f", filler_dim), ("h", heads), ("m", matches)):
-        if size == 0:
-            raise ValueError(f"objects and queries: expected at least one entry along {axis}, got none")
+    expect_some(t=length, r=roles, f=filler_dim, h=heads, m=matches)
     expect_alike({"objects": objects, "keys": keys, "gate": gate})
     if gate is not None and gate.shape[-1] not in (1, heads):
         raise ValueError(f"gate: expected g=1 or g={heads}, got g={gate.shape[-1]}")

@@ -41,6 +41,7 @@ from tpr_attention.functional.signature import (
     expect_bool,
     expect_positive,
     expect_room,
+    expect_some,
     expect_whole,
 )
 
@@ -196,9 +197,7 @@ def _expect_readable(
 ) -> bool:
     """Check what the signature does not say; whether all roles are given once for each head."""
     sizes = (*objects.shape[-3:], *match_filler.shape[-4:-1])
-    for axis, size in zip((stored, *"rfqhm"), sizes, strict=True):
-        if size == 0:
-            raise ValueError(f"objects and queries: expected at least one entry along {axis}, got none")
+    expect_some(**dict(zip((stored, *"rfqhm"), sizes, strict=True)))
     fixed = match_role.ndim == 3 and target_role.ndim == 2
     if keys is not None or gate is not None:
         expect_alike({"objects": objects, "keys": keys, "gate": gate})

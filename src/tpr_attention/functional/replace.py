@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.functional.precision import full_precision, sum_dtype
-from tpr_attention.functional.signature import checked, expect_alike, expect_bool
+from tpr_attention.functional.signature import checked, expect_alike, expect_bool, expect_some
 
 __all__ = ["recall_replace"]
 
@@ -66,9 +66,7 @@ def recall_replace(
     expect_bool(exclude_self=exclude_self, final_state=final_state)
     batch, (length, roles, filler_dim) = objects.shape[:-3], objects.shape[-3:]
     heads, matches = match_filler.shape[-3:-1]
-    for axis, size in (("t", length), ("r", roles), ("f", filler_dim), ("h", heads)):
-        if size == 0:
-            raise ValueError(f"objects and queries: expected at least one entry along {axis}, got none")
+    expect_some(t=length, r=roles, f=filler_dim, h=heads)
     if matches != 1:
         raise ValueError(f"match_filler: expected one match, m=1, in a memory of pairs, got m={matches}")
     expect_alike({"objects": objects, "gate": gate})

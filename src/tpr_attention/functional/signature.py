@@ -33,6 +33,7 @@ __all__ = [
     "expect_parameters",
     "expect_positive",
     "expect_room",
+    "expect_some",
     "expect_whole",
     "nearest",
     "value_of",
@@ -121,6 +122,19 @@ def expect_number(name: str, number: object, most: float | None = None) -> float
     if not (0 < value < math.inf if most is None else 0 <= value <= most):
         raise ValueError(f"{name}: expected {wanted}, got {number!r}")
     return value
+
+
+def expect_some(**sizes: int) -> None:
+    """Check that no axis of what is asked is empty.
+
+    >>> expect_some(t=3, r=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: objects and queries: expected at least one entry along r, got none
+    """
+    for axis, size in sizes.items():
+        if size == 0:
+            raise ValueError(f"objects and queries: expected at least one entry along {axis}, got none")
 
 
 def expect_generator(generator: object) -> None:

@@ -14,7 +14,6 @@ A gate and the squared lengths of `clean_by_stored` are added to scores as one m
 """
 
 from math import inf
-from numbers import Real
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +22,7 @@ from torch import Tensor
 
 from tpr_attention.functional.kernels.extraction import extract_all, keys_and_values
 from tpr_attention.functional.precision import full_precision, is_transformed, sum_dtype
-from tpr_attention.functional.signature import checked, expect_alike, expect_bool
+from tpr_attention.functional.signature import checked, expect_alike, expect_bool, expect_number, expect_some
 
 __all__ = ["clean_by_stored", "recall_softmax"]
 
@@ -69,10 +68,10 @@ def recall_softmax(
     tensor([[0.5000, 0.5000]])
     """
     expect_bool(causal=causal)
-    scale = 1 / _positive("temperature", temperature)
+    scale = 1 / expect_number("temperature", temperature)
     batch, (seen, roles, filler_dim) = objects.shape[:-3], objects.shape[-3:]
     length, heads, matches = match_filler.shape[-4:-1]
-    _expect_some(q=length, r=roles, f=filler_dim, h=heads, m=matches)
+    expect_some(q=length, r=roles, f=filler_dim, h=heads, m=matches)
     _expect_alike(objects, keys, gate, visible, heads)
     if 0 in batch or seen == 0:
         nothing = [x.sum() for x in (objects, match_role, target_role, keys, gate) if x is not None]
@@ -123,10 +122,10 @@ def clean_by_stored(
     tensor([[[1., 0.]]])
     """
     expect_bool(causal=causal)
-    scale = 2 * _positive("sharpness", sharpness)
+    scale = 2 * expect_number("sharpness", sharpness)
     batch, (length, heads, filler_dim) = fillers.shape[:-3], fillers.shape[-3:]
     seen = stored.shape[-3]
-    _expect_some(q=length, h=heads, f=filler_dim)
+    expect_some(q=length, h=heads, f=filler_dim)
     _expect_alike(fillers, None, gate, visible, heads)
     if 0 in batch or seen == 0:
         return 0 * (fillers + stored.sum() + (0 if gate is None else gate.sum()))
@@ -236,20 +235,6 @@ def _log(gate: Tensor | None, dtype: torch.dtype) -> Tensor | None:
     gate = gate.to(dtype).reshape(-1, *gate.shape[-2:]).transpose(1, 2)
     counts = gate > 0
     return gate.where(counts, 1).log().where(counts, _NEVER)  # the first `where` keeps infinity out of the gradient
-
-
-def _positive(name: str, number: object) -> float:
-    if isinstance(number, bool) or not isinstance(number, Real):
-        raise TypeError(f"{name}: expected a number, got {number!r}")
-    if not 0 < float(number) < inf:
-        raise ValueError(f"{name}: expected a number above 0, got {number!r}")
-    return float(number)
-
-
-def _expect_some(**sizes: int) -> None:
-    for axis, size in sizes.items():
-        if size == 0:
-            raise ValueError(f"queries: expected at least one entry along {axis}, got none")
 
 
 def _expect_alike(
