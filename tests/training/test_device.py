@@ -115,7 +115,7 @@ def test_steps_and_evaluations_are_on_the_device_of_the_run(spec, as_users_run_i
         assert stack.advance(0, 2) == 2
         assert stack.mean_losses(2).device.type == "meta"
         for condition in stack.tests if not stack.folds else ():  # to sort by group takes numbers
-            found = stack.evaluate(condition, by_group=True)
+            found = stack.evaluate(condition, at_end=True)
             assert all(sums.device.type == "meta" for sums in found.sums.values())
             assert found.means().device.type == "meta"
     state = stack.state()

@@ -1,7 +1,7 @@
 """What training asks of a model, and a check with one batch that says which part of it a model breaks."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from torch.nn.parameter import is_lazy
 __all__ = [
     "ContractError",
     "Examples",
+    "Finishes",
     "Folds",
     "Measure",
     "Penalised",
@@ -84,6 +85,21 @@ class Penalised(Protocol):
 
     def with_penalty(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
         """The answers, and a number that is added to their mean loss in training."""
+
+
+@runtime_checkable
+class Finishes(Protocol):
+    """A model that changes once more after training, such as by a clean-up that it finds in what it has learned.
+
+    Tests are measured before and after; the last points of its curve are those of the finished model.
+    """
+
+    @property
+    def finishing_steps(self) -> int:
+        """The steps that this takes; zero for a model that is finished when it is trained."""
+
+    def finish(self, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
+        """Change parameters and buffers in place, given training batches without end. Yields every now and then."""
 
 
 @runtime_checkable

@@ -10,6 +10,8 @@ TASKS: dict[str, str] = {
     "composition": "tpr_attention.tasks.composition.task:dsprites_composition",
     "random-composition": "tpr_attention.tasks.composition.worlds:random_composition",
     "table-composition": "tpr_attention.tasks.composition.tables:table_composition",
+    "images-composition": "tpr_attention.tasks.images.composition:ImageComposition",
+    "images-reconstruction": "tpr_attention.tasks.images.reconstruction:ImageReconstruction",
     "recall-capacity": "tpr_attention.tasks.recall.capacity:Capacity",
     "recall-compositional": "tpr_attention.tasks.recall.compositional:Compositional",
     "recall-contextual": "tpr_attention.tasks.recall.contextual:Contextual",

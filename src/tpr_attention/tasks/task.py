@@ -17,6 +17,7 @@ __all__ = [
     "BestAnswer",
     "CompactExamples",
     "EvenGroups",
+    "FinalMeasure",
     "Floors",
     "NamedAxes",
     "Pictures",
@@ -138,6 +139,18 @@ class StackedMeasure(Protocol):
 
     def measure_stack(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "n b"]]:
         """`measure` for tensors with a leading axis for the runs."""
+
+
+@runtime_checkable
+class FinalMeasure(Protocol):
+    """A task with compact examples that measures more at the end, and on more of them, than on the way."""
+
+    @property
+    def quick_examples(self) -> int:
+        """How many examples of a test are measured before the end."""
+
+    def measure_finally(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "n"]]:
+        """What `measure` gives, and further metrics after it; called outside of `torch.vmap`."""
 
 
 @runtime_checkable

@@ -1,6 +1,7 @@
 """The examples of runs: drawn as whole batches, or in a compact form from which batches are made when needed."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -45,6 +46,14 @@ class Pool:
         if not self.compact:
             return self.whole.map(lambda tensor: tensor[number])
         return _stacked([one.batch(number) for one in self.compact], 0).to(self.device)
+
+    def batches(self, run: int) -> Iterator[Batch]:
+        """The batches of one run, again and again."""
+        for number in itertools.cycle(range(self.count)):
+            if self.compact:
+                yield self.compact[run].batch(number).to(self.device)
+            else:
+                yield self.whole.map(lambda tensor, number=number: tensor[number, run])  # type: ignore[misc]
 
 
 def _stacked(batches: Sequence[Batch], axis: int) -> Batch:

@@ -13,7 +13,7 @@ from tpr_attention.imports import ImportPathError, file_hash, is_path, load, loa
 from tpr_attention.models.build import build
 from tpr_attention.models.contract import ContractError, check_contract, foreign, parameter_count
 from tpr_attention.tasks import TASKS
-from tpr_attention.tasks.task import Batch, CompactExamples, EvenGroups, NamedAxes, Stackable, Task
+from tpr_attention.tasks.task import Batch, CompactExamples, EvenGroups, FinalMeasure, NamedAxes, Stackable, Task
 from tpr_attention.training.examples import Compact, Examples
 from tpr_attention.training.memory import expect_memory
 from tpr_attention.training.points import TRAIN
@@ -83,8 +83,9 @@ def prepare(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Prepared:
         _try(spec, task, model, few)
     except ContractError as error:
         raise SpecError(str(error)) from error
+    measure = task.measure_finally if isinstance(task, FinalMeasure) else task.measure
     with torch.no_grad():
-        metrics = tuple(task.measure(model.eval()(*few.inputs), few))
+        metrics = tuple(measure(model.eval()(*few.inputs), few))
     model.to(spec.training.device)
     tests = {condition: _test(spec, task, condition, dtype) for condition in task.conditions}
     return Prepared(spec, task, model, pool, tests, _even_group(task), metrics)

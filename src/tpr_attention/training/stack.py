@@ -4,20 +4,20 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.func import stack_module_state, vmap
+from torch.func import stack_module_state
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tpr_attention.generators import named_generator
-from tpr_attention.models.contract import Folds, Penalised
-from tpr_attention.tasks.task import Batch, StackedMeasure, Task
+from tpr_attention.models.contract import Finishes, Folds, Penalised
+from tpr_attention.tasks.task import Batch, FinalMeasure, StackedMeasure
 from tpr_attention.training.calls import Call, Weights, folded, one_by_one, sorted_by_group, stacked
-from tpr_attention.training.evaluation import Evaluation, group_sums
+from tpr_attention.training.evaluation import Evaluation, Measure, group_sums, measure_one_by_one, measure_stacked
 from tpr_attention.training.examples import Pool
 from tpr_attention.training.optimisers import OPTIMISERS, SCHEDULES
 from tpr_attention.training.prepare import Prepared
@@ -48,6 +48,7 @@ class Stack:
     def __init__(self, runs: Sequence[Prepared], *, compiled: bool) -> None:
         self.training, self.task, self.model = runs[0].spec.training, runs[0].task, runs[0].model
         self.models, self.device = [run.model for run in runs], torch.device(self.training.device)
+        self.seeds = [run.spec.seed for run in runs]
         stacked_weights, buffers = stack_module_state(self.models)
         self.trained = [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
         self.fixed = {
@@ -65,9 +66,9 @@ class Stack:
         self.total = torch.zeros_like(self.rates)
         self.alive = torch.ones(len(runs), dtype=torch.bool, device=self.device)
         self.taken = torch.zeros(len(runs), dtype=torch.long, device=self.device)
-        self.random_states = torch.stack([named_generator(run.spec.seed, "steps").get_state() for run in runs])
-        self.measure_runs: Callable[[Tensor, Batch], dict[str, Tensor]] = (
-            self.task.measure_stack if isinstance(self.task, StackedMeasure) else _measure_stacked(self.task)
+        self.random_states = torch.stack([named_generator(seed, "steps").get_state() for seed in self.seeds])
+        self.measure_runs: Measure = (
+            self.task.measure_stack if isinstance(self.task, StackedMeasure) else measure_stacked(self.task.measure)
         )
         self.sorted_tests: dict[tuple[str, int], tuple[Batch, Tensor]] = {}
         self.step: Callable[..., Tensor] = self._step
@@ -76,7 +77,7 @@ class Stack:
         self.is_penalised = isinstance(self.model, Penalised)
         together = self.folds or not self.trained or self._is_stackable()
         if not together:
-            self.measure_runs = _measure_one_by_one(self.task)
+            self.measure_runs = measure_one_by_one(self.task.measure)
         self.call = self.train_call = self._call("by_group" if self.folds else "forward", together)
         if self.is_penalised:
             self.train_call = self._call("by_group_with_penalty" if self.folds else "with_penalty", together)
@@ -177,14 +178,24 @@ class Stack:
         bad = (name for name, tensor in seen.items() if not tensor.isfinite().all())
         return Divergence(number + 1, next(bad, "norm of the gradient"))
 
-    def evaluate(self, condition: str, *, by_group: bool = False) -> Evaluation:
-        """All metrics of every run under a condition, also for every group of examples if asked."""
-        groupings = list(self.task.group_names) if by_group else []
+    def evaluate_finally(self) -> dict[str, Evaluation]:
+        """All metrics of every run under every condition, also for every group of examples."""
+        return {condition: self.evaluate(condition, at_end=True) for condition in self.tests}
+
+    def evaluate(self, condition: str, *, at_end: bool = False) -> Evaluation:
+        """The metrics of every run under a condition; at the end with all examples, and for every group of them."""
+        groupings = list(self.task.group_names) if at_end else []
+        measure, count = self.measure_runs, self.tests[condition].count
+        if isinstance(self.task, FinalMeasure):
+            if at_end:
+                measure = measure_one_by_one(self.task.measure_finally)
+            else:
+                count = min(count, -(-self.task.quick_examples // self.training.batch_size))
         sums: dict[str | None, Tensor] = {}
         counts: dict[str | None, Tensor] = {}
-        for number in range(self.tests[condition].count):
+        for number in range(count):
             batch, present = self._test_batch(condition, number)
-            values = self._values(batch)
+            values = self._values(batch, measure)
             members: dict[str | None, Tensor] = {None: present.unsqueeze(-1)}
             for name in groupings:
                 numbers = torch.arange(len(self.task.group_names[name]), device=self.device)
@@ -210,7 +221,7 @@ class Stack:
         return found
 
     @torch.no_grad()
-    def _values(self, batch: Batch) -> Values:
+    def _values(self, batch: Batch, measure: Measure) -> Values:
         """Every metric of every run and example."""
         self.model.eval()
         found = []
@@ -223,8 +234,29 @@ class Stack:
             else:  # it may do what cannot be done for many runs at once
                 models = zip(self.models[some], *part.inputs, strict=True)
                 output = torch.stack([model(*inputs) for model, *inputs in models])
-            found.append(torch.stack(list(self.measure_runs(output, part).values()), -1))
+            found.append(torch.stack(list(measure(output, part).values()), -1))
         return torch.cat(found)
+
+    @property
+    def finishing_steps(self) -> int:
+        """The steps that models take after training."""
+        return self.model.finishing_steps if isinstance(self.model, Finishes) else 0
+
+    def finish(self) -> Iterator[None]:
+        """Let every model that lives change once more; nothing changes here before all have."""
+        finished: dict[int, Weights] = {}
+        for run, (model, weights) in enumerate(zip(self.models, self.unstacked(), strict=True)):
+            if self.alive[run] and isinstance(model, Finishes):
+                tensors = dict((*model.named_parameters(), *model.named_buffers()))
+                with torch.no_grad():
+                    for name, tensor in tensors.items():
+                        tensor.copy_(weights[name])
+                yield from model.eval().finish(self.pool.batches(run), named_generator(self.seeds[run], "finish"))
+                finished[run] = tensors
+        for run, tensors in finished.items():
+            self.weights[run] = torch.cat([tensors[name].detach().flatten() for name in self.trained])
+            for name, of_runs in self.fixed.items():
+                of_runs[run] = tensors[name].detach()
 
     def state(self) -> Weights:
         """All that changes in training, to be given back to `restore`."""
@@ -244,26 +276,6 @@ class Stack:
             {name: tensor[run].to("cpu", copy=True) for name, tensor in everything.items()}
             for run in range(len(self.models))
         ]
-
-
-def _measure_stacked(task: Task) -> Callable[[Tensor, Batch], dict[str, Tensor]]:
-    def measure(output: Tensor, batch: Batch) -> dict[str, Tensor]:
-        together = vmap(lambda output, *tensors: task.measure(output, batch.with_tensors(tensors)))
-        found: dict[str, Tensor] = together(output, *batch.tensors())
-        return found
-
-    return measure
-
-
-def _measure_one_by_one(task: Task) -> Callable[[Tensor, Batch], dict[str, Tensor]]:
-    def measure(output: Tensor, batch: Batch) -> dict[str, Tensor]:
-        runs = [
-            task.measure(output[run], batch.map(lambda tensor, run=run: tensor[run]))  # type: ignore[misc]
-            for run in range(len(output))
-        ]
-        return {name: torch.stack([one[name] for one in runs]) for name in runs[0]}
-
-    return measure
 
 
 def _compiled(step: Callable[..., Tensor]) -> Callable[..., Tensor]:

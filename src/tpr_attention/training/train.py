@@ -78,8 +78,9 @@ def train(
 
     At each of the `evaluation_steps` there is a point for every condition and run. From step 1 on there is also one for
     the training loss, the mean over the steps since the last. At the end there are points for each group of examples.
-    A model that is not trained has points at the start and at the end. A run that meets what is not finite stops before
-    it changes its weights, without further points; the others go on as if it were not there.
+    A model that is not trained has points at the start and at the end, one that finishes has further ones after that.
+    A run that meets what is not finite stops before it changes its weights, without further points; the others go on as
+    if it were not there.
 
     Args:
         compiled: Whether a step becomes one compiled program, for models that fold. That takes half a minute and a C++
@@ -117,17 +118,25 @@ def train(
                 yield Pause(reached, stack.state)
         if stack.trained and moment > before:
             yield from points(moment, TRAIN, stack.mean_losses(moment - before).unsqueeze(-1))
-        for condition in stack.tests:
-            yield from points(moment, condition, stack.evaluate(condition).means())
+        if moment < moments[-1]:
+            for condition in stack.tests:
+                yield from points(moment, condition, stack.evaluate(condition).means())
         reached = moment
         yield Pause(moment, stack.state)
         if not stack.alive.any():
             break
-    for condition in stack.tests:
-        found = stack.evaluate(condition, by_group=True)
+    measured = {steps: stack.evaluate_finally()}
+    if stack.finishing_steps:
+        for _ in stack.finish():
+            yield Pause(steps, stack.state)
+        measured[steps + stack.finishing_steps] = stack.evaluate_finally()
+    for step, tests in measured.items():
+        for condition, found in tests.items():
+            yield from points(step, condition, found.means())
+    for condition, found in tests.items():
         for run, (spec, task) in enumerate(zip(specs, tasks, strict=True)):
             for grouping, number, values in found.by_group(run) if stack.alive[run] else ():
                 label = group_label(grouping, task.group_names[grouping][number])
-                yield Point(spec.digest, steps, condition, label, values)
+                yield Point(spec.digest, step, condition, label, values)
     for run, (end, weights) in enumerate(zip(ends, stack.unstacked(), strict=True)):
         yield end._replace(weights=weights, divergence=stack.divergence(run))

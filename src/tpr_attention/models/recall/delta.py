@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tpr_attention.models.recall.encoders import Encoded
 from tpr_attention.models.recall.feature_maps import deterministic_features
-from tpr_attention.models.recall.pair_memory import EncoderName, PairMemory
+from tpr_attention.models.recall.pair_memory import PairMemory
 
 __all__ = ["RecallDelta"]
 
@@ -30,7 +30,7 @@ class RecallDelta(PairMemory):
         key_fields: int,
         num_keys: int,
         num_values: int,
-        encoder: EncoderName = "block",
+        encoder: Literal["published", "block", "roles", "fixed-roles"] = "block",
         width: int = 128,
         num_heads: int = 1,
         features: Literal["silu", "dpfp"] = "silu",

@@ -1,11 +1,13 @@
 """Linear attention."""
 
+from typing import Literal
+
 from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.models.recall.encoders import Encoded
 from tpr_attention.models.recall.feature_maps import deterministic_features, positive_features
-from tpr_attention.models.recall.pair_memory import EncoderName, PairMemory
+from tpr_attention.models.recall.pair_memory import PairMemory
 
 __all__ = ["RecallDPFP", "RecallLinear", "normalised_read"]
 
@@ -13,7 +15,24 @@ EPSILON = 1e-6
 
 
 class RecallLinear(PairMemory):
-    """Linear attention with the features ELU + 1, a sum of constant size."""
+    """Linear attention with the features ELU + 1, a sum of constant size.
+
+    Args:
+        encoder: How pairs become keys and values.
+        width: Numbers of all heads together.
+        num_heads: How many heads there are.
+    """
+
+    def __init__(
+        self,
+        key_fields: int,
+        num_keys: int,
+        num_values: int,
+        encoder: Literal["published", "block", "roles", "fixed-roles"] = "block",
+        width: int = 128,
+        num_heads: int = 1,
+    ) -> None:
+        super().__init__(key_fields, num_keys, num_values, encoder, width, num_heads)
 
     def read(self, encoded: Encoded) -> Float[Tensor, "*batch h q v"]:
         """The mean of values, weighted by scores of features."""
@@ -35,7 +54,7 @@ class RecallDPFP(PairMemory):
         key_fields: int,
         num_keys: int,
         num_values: int,
-        encoder: EncoderName = "published",
+        encoder: Literal["published", "block", "roles", "fixed-roles"] = "published",
         width: int = 64,
         num_heads: int = 1,
         nu: int = 3,

@@ -1,0 +1,187 @@
+"""Decoders that bind: the position moves what the content draws, and the colour paints it."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tpr_attention.functional.phases import POSITION_DIM, angles_of, moved, waves_to_image
+from tpr_attention.functional.signature import expect, expect_positive, expect_whole
+
+__all__ = ["BindingDecoder", "Pose", "SpectrumDecoder", "TemplateDecoder"]
+
+GAIN = 4.0  # of colours and fields: how large their logarithms of odds are for fillers of order one
+BACKGROUND = -3.0  # the logarithm of odds of a pixel that nothing is known of
+
+
+class Pose(NamedTuple):
+    """Where a template is drawn: the centre in pixels, the direction (cos, sin) and the logarithm of the scale."""
+
+    centre: Float[Tensor, "*batch xy"]
+    direction: Float[Tensor, "*batch cos_sin"]
+    log_scale: Float[Tensor, "*batch"]
+
+
+class BindingDecoder(nn.Module, ABC):
+    """What both decoders share: an image is the outer product of a colour and a mask.
+
+    I = sigmoid(W f_colour) (x) sigmoid(field)
+
+    The roles are those of `UnbindingEncoder`: contents, position, colour.
+    """
+
+    def __init__(
+        self,
+        side: int,
+        channels: int,
+        num_contents: int,
+        filler_dim: int,
+        device: torch.device | str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        super().__init__()
+        self.side, self.channels, self.num_contents = expect_positive(
+            side=side, channels=channels, num_contents=num_contents
+        )
+        self.filler_dim = expect_whole("filler_dim", filler_dim, POSITION_DIM)
+        self.colour = nn.Linear(filler_dim, channels, device=device, dtype=dtype)
+
+    @abstractmethod
+    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b h w"]:
+        """The logarithm of the odds that a pixel is on."""
+
+    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b c h w"]:
+        """Images: how likely each number is one."""
+        expect("objects", objects, "b r f", {"r": self.num_contents + 2, "f": self.filler_dim})
+        return self.colours(objects)[..., None, None] * self.field(objects).sigmoid().unsqueeze(-3)
+
+    def colours(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b c"]:
+        """The colour of each object."""
+        found: Tensor = (GAIN * self.colour(objects[..., -1, :])).sigmoid()
+        return found
+
+
+class SpectrumDecoder(BindingDecoder):
+    r"""Draws waves that the content decides, with phases that the position turns.
+
+    field = sum_uv MLP(content)_uv exp(i w (u y + v x)) exp(-i (u a_y + v a_x)) + b
+
+    What is built in: translation, and one colour an object.
+
+    Args:
+        cutoff: The largest wave number.
+        hidden_dim: The width of the last hidden layer; the first has half of it.
+
+    >>> decoder = SpectrumDecoder(side=64, channels=3, num_contents=3, filler_dim=8)
+    >>> decoder(torch.randn(2, 5, 8)).shape
+    torch.Size([2, 3, 64, 64])
+    """
+
+    def __init__(
+        self,
+        side: int,
+        channels: int,
+        num_contents: int,
+        filler_dim: int,
+        *,
+        cutoff: int = 16,
+        hidden_dim: int = 512,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(side, channels, num_contents, filler_dim, device, dtype)
+        self.cutoff = expect_whole("cutoff", cutoff, 1, (side - 1) // 2)
+        self.waves = nn.Sequential(
+            nn.Linear(num_contents * filler_dim, hidden_dim // 2, device=device, dtype=dtype),
+            nn.GELU(),
+            nn.Linear(hidden_dim // 2, hidden_dim, device=device, dtype=dtype),
+            nn.GELU(),
+            nn.Linear(hidden_dim, 2 * (2 * cutoff + 1) * (cutoff + 1), device=device, dtype=dtype),
+        )
+        with torch.no_grad():
+            self.waves[-1].weight.mul_(0.1)
+            self.waves[-1].bias.zero_()
+        self.background = nn.Parameter(torch.full((), BACKGROUND, device=device, dtype=dtype))
+
+    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b h w"]:
+        numbers = self.waves(objects[..., : self.num_contents, :].flatten(-2))
+        waves = torch.view_as_complex(numbers.unflatten(-1, (2 * self.cutoff + 1, self.cutoff + 1, 2)).contiguous())
+        placed = moved(waves, angles_of(objects[..., self.num_contents, :]))
+        return GAIN * waves_to_image(placed, self.side) + self.background
+
+
+class TemplateDecoder(BindingDecoder):
+    r"""Draws a template that the first content decides, in a frame that scale, orientation and position decide.
+
+    field(x) = template(f_shape)(R(f_orientation) (x - p) / s(f_scale)),    template = t_0 + sum_d f_d t_d
+
+    The contents are shape, scale and orientation. The template is a grid of numbers that is read with bilinear
+    interpolation; beyond its border it goes on with what the border has.
+
+    What is built in: translation, rotation, scale, and one colour an object.
+
+    Args:
+        resolution: Rows and columns of the template.
+        reach: How far the template goes from its centre at scale one, in pixels.
+
+    >>> decoder = TemplateDecoder(side=64, channels=3, filler_dim=8)
+    >>> decoder(torch.randn(2, 5, 8)).shape
+    torch.Size([2, 3, 64, 64])
+    """
+
+    def __init__(
+        self,
+        side: int,
+        channels: int,
+        filler_dim: int,
+        *,
+        resolution: int = 96,
+        reach: float = 16.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(side, channels, 3, filler_dim, device, dtype)
+        self.resolution, self.reach = expect_whole("resolution", resolution, 2), reach
+        line = torch.linspace(-1, 1, resolution, device=device, dtype=dtype)
+        distance = reach * (line.square() + line.square().unsqueeze(-1)).sqrt()
+        disc = (3.0 - 1.2 * distance).clamp(-6, 6)  # of 2.5 pixels, with a soft border
+        self.base = nn.Parameter(disc)
+        self.templates = nn.Parameter(torch.zeros(filler_dim, resolution, resolution, device=device, dtype=dtype))
+        self.orientation = nn.Linear(filler_dim, 2, device=device, dtype=dtype)
+        self.scale = nn.Linear(filler_dim, 1, device=device, dtype=dtype)
+        self.gain = nn.Parameter(torch.zeros((), device=device, dtype=dtype))
+        with torch.no_grad():
+            self.orientation.weight.mul_(0.5)
+            self.orientation.bias.copy_(torch.tensor([1.0, 0.0], device=device, dtype=dtype))
+            self.scale.weight.mul_(0.2)
+            self.scale.bias.fill_(math.log(0.75))
+
+    def pose(self, objects: Float[Tensor, "b r f"]) -> Pose:
+        """Where and how the template of each object is drawn."""
+        angles = angles_of(objects[..., 3, :])
+        centre = torch.remainder(angles * self.side / (2 * math.pi), self.side)
+        direction = F.normalize(self.orientation(objects[..., 2, :]), dim=-1)
+        return Pose(centre, direction, self.scale(objects[..., 1, :])[..., 0])
+
+    def template(self, shape: Float[Tensor, "b f"]) -> Float[Tensor, "b u v"]:
+        """The template of each filler of shape."""
+        return (self.base + torch.einsum("...d,duv->...uv", shape, self.templates)) * self.gain.exp()
+
+    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b h w"]:
+        pose = self.pose(objects)
+        cells = own_frame(pose, self.side, self.reach)
+        template = self.template(objects[..., 0, :]).unsqueeze(-3)
+        return F.grid_sample(template, cells, "bilinear", "border", align_corners=True).squeeze(-3)
+
+
+def own_frame(pose: Pose, side: int, reach: float) -> Float[Tensor, "b h w uv"]:
+    """Where the centres of all pixels are in the frame of each object; its template goes from -1 to 1."""
+    centres = torch.arange(side, device=pose.centre.device, dtype=pose.centre.dtype) + 0.5
+    near = (centres - pose.centre.unsqueeze(-1)) * (torch.exp(-pose.log_scale) / reach)[..., None, None]
+    across, down = near[..., 0, None, :], near[..., 1, :, None]
+    cos, sin = pose.direction[..., 0, None, None], pose.direction[..., 1, None, None]
+    return torch.stack([cos * across - sin * down, sin * across + cos * down], -1)
