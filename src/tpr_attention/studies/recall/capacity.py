@@ -11,7 +11,7 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column
-from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table
+from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, listed
 from tpr_attention.studies.recall.looks import LOOKS, published_look
 from tpr_attention.studies.recall.published import ONCE
 from tpr_attention.studies.recall.state_sizes import state_size
@@ -201,13 +201,18 @@ def _softmax_words(losses: Mapping[tuple[str, int], float]) -> Iterator[str]:
     both = [size for size in SIZES if ("softmax", size) in losses and ("tpr", size) in losses]
     if both:
         as_good = [size for size in both if losses["softmax", size] <= max(losses["tpr", size], 1e-3)]
-        where = "at every number of pairs" if as_good == both else f"at {', '.join(map(str, as_good))} pairs"
-        judged = f"is as good or better {where}" if as_good else "has the larger loss"
-        size = both[-1]
+        where = "at every number of pairs" if as_good == both else f"with {listed([*map(str, as_good)])} pairs"
+        size = as_good[-1] if as_good else both[-1]
         yield (
-            f"Softmax attention, which keeps every pair, {judged}: with {size} pairs its loss is "
-            f"{number(losses['softmax', size])}, that of TPR-Attention {number(losses['tpr', size])}."
+            f"Softmax attention, which keeps every pair, {f'is as good or better {where}' if as_good else 'is worse'}: "
+            f"with {size} pairs its loss is {_two_losses(losses, size)}."
         )
+        if worse := [size for size in both if as_good and size not in as_good]:
+            yield f"With {worse[-1]} pairs, after the same steps, its loss is {_two_losses(losses, worse[-1])}."
+
+
+def _two_losses(losses: Mapping[tuple[str, int], float], size: int) -> str:
+    return f"{number(losses['softmax', size])}, that of TPR-Attention {number(losses['tpr', size])}"
 
 
 def _tpr_words(losses: Mapping[tuple[str, int], float], setup: Setup) -> Iterator[str]:
