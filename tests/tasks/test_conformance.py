@@ -9,6 +9,7 @@ from tpr_attention.tasks import TASKS
 from tpr_attention.tasks.task import Batch
 
 from .conformance import CHECKS, Case
+from .images.cases import IMAGES
 from .recall.cases import RECALL
 
 
@@ -40,6 +41,7 @@ CASES = {
     "random-noise": Case("random-composition", {"noise": 0.1}),
     "table": Case("table-composition", FRUIT, is_held_out),
     "table-all": Case("table-composition", {"path": FRUIT["path"], "split": {"kind": "pear", "ripe": "true"}}),
+    **IMAGES,
     **RECALL,
 }
 

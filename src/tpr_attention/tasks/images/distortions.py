@@ -27,8 +27,8 @@ def warp(masks: Tensor) -> Tensor:
 
     >>> dot = torch.zeros(1, 64, 64, dtype=torch.uint8)
     >>> dot[0, 32, 40] = 1
-    >>> warp(dot).nonzero()  # the point (40.5, 32.5) is seen a pixel higher, where the canvas is bent
-    tensor([[ 0, 33, 40]])
+    >>> warp(dot).nonzero()  # it is seen a pixel higher
+    tensor([[ 0, 31, 40]])
     """
     return masks.flatten(-2).index_select(-1, _sources()).reshape(masks.shape)
 

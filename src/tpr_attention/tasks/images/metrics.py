@@ -15,7 +15,7 @@ LEAST = 1e-6  # the least probability that an answer is taken to give
 PERIODS = {"square": pi / 2, "ellipse": pi, "heart": 2 * pi}
 
 
-def measure_images(output: Float[Tensor, "*n c h w"], target: Float[Tensor, "*n c h w"]) -> dict[str, Tensor]:
+def measure_images(output: Tensor, target: Float[Tensor, "*n c h w"]) -> dict[str, Tensor]:
     """Metrics of each image, where the output has the probability that a number is 1.
 
     The loss is the negative log-likelihood of a number, -log(1 - |target - output|), in the mean; no probability counts
@@ -36,14 +36,14 @@ def measure_images(output: Float[Tensor, "*n c h w"], target: Float[Tensor, "*n 
     output, error, numbers = output.detach(), error.detach(), target.shape[-3:].numel()
     on, wanted = output > 0.5, target > 0.5
     wrong, seen, there = on != wanted, on.any(-3), wanted.any(-3)
-    both, either = (seen & there).sum((-2, -1)), (seen | there).sum((-2, -1))
+    both, either = (seen & there).sum((-2, -1)).to(output), (seen | there).sum((-2, -1)).to(output)
     sse, wrong_numbers = error.square().sum(image), wrong.sum(image)
     return {
         "loss": loss,
         "nll": loss.detach() * numbers,
         "sse": sse,
         "mse": sse / numbers,
-        "iou": torch.where(either == 0, 1.0, both / either.clamp_min(1)).to(output.dtype),
+        "iou": torch.where(either == 0, 1.0, both / either.clamp_min(1)),
         "wrong_numbers": wrong_numbers.to(output.dtype),
         "wrong_pixels": wrong.any(-3).sum((-2, -1)).to(output.dtype),
         "exact": (wrong_numbers == 0).to(output.dtype),

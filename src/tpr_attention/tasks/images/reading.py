@@ -56,7 +56,7 @@ def read_frames(images: Float[Tensor, "n c 64 64"], grid: Grid, warped: bool = F
     return Reading(grid.rows(numbers), seen)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def frames_of(grid: Grid, warped: bool) -> "Frames":
     """The frames of a grid, drawn once: 24 MB and three seconds for nine angles, 106 MB and a dozen for forty."""
     return Frames(grid, warped)

@@ -37,8 +37,8 @@ class ImageReconstruction:
 
     >>> task = ImageReconstruction("r2r-1", given="fillers")
     >>> batch = task.draw("ood", 4, torch.Generator().manual_seed(0), torch.float32)
-    >>> batch.inputs[0].shape, batch.target.shape, task.words(batch)[0]["target"].split(",")[0]
-    (torch.Size([4, 5, 8]), torch.Size([4, 1, 64, 64]), 'shape heart')
+    >>> batch.inputs[0].shape, batch.target.shape, batch.groups["shape"]  # hearts
+    (torch.Size([4, 5, 8]), torch.Size([4, 1, 64, 64]), tensor([2, 2, 2, 2]))
     """
 
     quick_examples = 256
@@ -57,7 +57,9 @@ class ImageReconstruction:
         held_out = self.held_out(self.grid.all())
         known, new = (~held_out).nonzero().flatten(), held_out.nonzero().flatten()
         if not (len(known) and len(new)):
-            raise ValueError(f"split: expected one that holds out some objects and not all, got {len(new)} of all")
+            raise ValueError(
+                f"split: expected one that holds out some objects and not all, got {len(new):,} of {len(self.grid):,}"
+            )
         self._numbers = {"train": known, "in_distribution": known, "ood": new}
         shapes = self.grid.columns[self.grid.index("shape")].labels
         self.group_names = {"shape": shapes}
