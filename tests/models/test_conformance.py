@@ -20,6 +20,11 @@ CASES = {
         random_start=name not in ("linear", "linear-floor", "oracle"),
     ),
     "recall": recall,
+    "images": lambda name: Case(
+        name,
+        "images-composition" if name == "images-composer" else "images-reconstruction",
+        {"given": "fillers"} if name == "images-decoder" else {},
+    ),
 }
 """For each folder of `models`, the case of a model."""
 

@@ -8,6 +8,7 @@ __all__ = ["MODELS"]
 
 _COMPOSITION = "tpr_attention.models.composition"
 _RECALL = "tpr_attention.models.recall"
+_IMAGES = "tpr_attention.models.images"
 
 MODELS: dict[str, str] = {
     "tpr": f"{_COMPOSITION}.tpr:TPR",
@@ -35,5 +36,8 @@ MODELS: dict[str, str] = {
     "contextual-tpr": f"{_RECALL}.contextual_tpr:ContextualTPR",
     "contextual-attention": f"{_RECALL}.contextual_attention:ContextualAttention",
     "hops-tpr": f"{_RECALL}.hops:HopsTPR",
+    "images-composer": f"{_IMAGES}.composer:ImageComposer",
+    "images-autoencoder": f"{_IMAGES}.autoencoder:ImageAutoencoder",
+    "images-decoder": f"{_IMAGES}.autoencoder:ImageDecoder",
 }
 """Name to the constructor's import path. What a constructor asks for by name and the task has, it is given."""

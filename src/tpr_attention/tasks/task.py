@@ -19,6 +19,7 @@ __all__ = [
     "EvenGroups",
     "FinalMeasure",
     "Floors",
+    "LossAlone",
     "NamedAxes",
     "Pictures",
     "Stackable",
@@ -139,6 +140,14 @@ class StackedMeasure(Protocol):
 
     def measure_stack(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "n b"]]:
         """`measure` for tensors with a leading axis for the runs."""
+
+
+@runtime_checkable
+class LossAlone(Protocol):
+    """A task whose loss costs less than its metrics: steps of training ask for the loss alone."""
+
+    def loss(self, output: Tensor, batch: Batch) -> Float[Tensor, "*n b"]:
+        """The first metric of `measure`; tensors may have a leading axis for the runs."""
 
 
 @runtime_checkable

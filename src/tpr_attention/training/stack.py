@@ -15,7 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tpr_attention.generators import named_generator
 from tpr_attention.models.contract import Finishes, Folds, Penalised
-from tpr_attention.tasks.task import Batch, FinalMeasure, StackedMeasure
+from tpr_attention.tasks.task import Batch, FinalMeasure, LossAlone, StackedMeasure
 from tpr_attention.training.calls import Call, Weights, folded, one_by_one, sorted_by_group, stacked
 from tpr_attention.training.evaluation import Evaluation, Measure, group_sums, measure_one_by_one, measure_stacked
 from tpr_attention.training.examples import Pool
@@ -27,6 +27,7 @@ __all__ = ["Divergence", "Stack", "can_compile"]
 Rows = Float[Tensor, "n weights"]
 Values = Float[Tensor, "n b k"]
 
+LARGE_BATCH = 2**18  # numbers in the inputs of one run: more leave the cache, and runs gain nothing together
 RUNS_AT_ONCE = 3  # in evaluation: with more, what lies between input and output leaves the cache
 
 
@@ -112,8 +113,11 @@ class Stack:
 
     @torch.no_grad()
     def _is_stackable(self) -> bool:
-        """Whether the model and the measure can be called for all runs at once, in training too."""
-        batch = self.pool.batch(0).map(lambda tensor: tensor[:, :2])
+        """Whether the model and the measure can be called for all runs at once, in training too, and gain by it."""
+        batch = self.pool.batch(0)
+        if sum(tensor[0].numel() for tensor in batch.inputs) > LARGE_BATCH:
+            return False
+        batch = batch.map(lambda tensor: tensor[:, :2])
         weights = {name: tensor.clone() for name, tensor in (self._named(self.weights) | self.fixed).items()}
         self.model.train()
         try:
@@ -144,7 +148,7 @@ class Stack:
         batch = self.pool.structure.with_tensors(slots_batch_and_fixed[batch_at:fixed_at])
         answer = self.train_call(trained | dict(zip(self.fixed, fixed, strict=True)), batch.inputs)
         output, *penalty = answer if self.is_penalised else (answer,)
-        losses = next(iter(self.measure_runs(output, batch).values())).mean(1)
+        losses = self._losses(output, batch).mean(1)
         objective = sum(penalty, losses).sum()
         found = torch.autograd.grad(objective, list(trained.values()), materialize_grads=True)
         losses, gradient = losses.detach(), _rows(found, len(weights), self.device)
@@ -153,6 +157,12 @@ class Stack:
         update = self.optimiser.step(rates.unsqueeze(1), gradient, slots, scalars)
         weights.sub_(torch.where(alive.unsqueeze(1), update, 0))
         return losses
+
+    def _losses(self, output: Tensor, batch: Batch) -> Float[Tensor, "n b"]:
+        """The loss of every run and example."""
+        if isinstance(self.task, LossAlone):
+            return self.task.loss(output, batch)
+        return next(iter(self.measure_runs(output, batch).values()))
 
     def _named(self, weights: Rows) -> Weights:
         parts = torch.split(weights, [shape[1:].numel() for shape in self.shapes.values()], 1)
@@ -169,7 +179,7 @@ class Stack:
         trained = {name: tensor.detach().requires_grad_() for name, tensor in named.items()}
         with torch.random.fork_rng(devices=[]):
             output = self.call(trained | fixed, batch.inputs)
-        loss = next(iter(self.measure_runs(output, batch).values()))
+        loss = self._losses(output, batch)
         found = torch.autograd.grad(loss.mean(), list(trained.values()), materialize_grads=True)
         inputs = {f"input {place}": tensor for place, tensor in enumerate(batch.inputs, 1)}
         seen = {**inputs, "target": batch.target, **named, **fixed, "output": output, "loss": loss} | {

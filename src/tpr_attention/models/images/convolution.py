@@ -30,7 +30,7 @@ class ConvolutionEncoder(nn.Module):
             nn.Linear(HIDDEN, num_roles * filler_dim),
         )
 
-    def forward(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b r f"]:
+    def forward(self, images: Float[Tensor, "b channel height width"]) -> Float[Tensor, "b r f"]:
         """An object for each image."""
         objects: Tensor = self.net(images).unflatten(-1, (self.num_roles, self.filler_dim))
         return objects
@@ -56,7 +56,7 @@ class DeconvolutionDecoder(nn.Module):
             nn.PixelShuffle(PATCH),
         )
 
-    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel height width"]:
         """Images: how likely each number is one."""
         images: Tensor = self.net(objects.flatten(-2)).sigmoid()
         return images
@@ -82,7 +82,7 @@ class BroadcastDecoder(nn.Module):
             nn.PixelShuffle(PATCH),
         )
 
-    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel height width"]:
         """Images: how likely each number is one."""
         places = _coordinates(self.places, objects).permute(2, 0, 1).expand(len(objects), -1, -1, -1)
         everywhere = objects.flatten(-2)[..., None, None].expand(-1, -1, self.places, self.places)
@@ -103,14 +103,14 @@ class PixelDecoder(nn.Module):
         self.of_place = nn.Linear(2, WIDTH)
         self.net = nn.Sequential(nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, channels))
 
-    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel height width"]:
         """Images: how likely each number is one."""
         places = self.of_place(_coordinates(self.side, objects))
         images: Tensor = self.net(self.of_object(objects.flatten(-2))[:, None, None] + places).sigmoid()
         return images.permute(0, 3, 1, 2)
 
 
-def _coordinates(side: int, like: Tensor) -> Float[Tensor, "h w xy"]:
+def _coordinates(side: int, like: Tensor) -> Float[Tensor, "height width xy"]:
     """Coordinates from -1 to 1."""
     line = torch.linspace(-1, 1, side, device=like.device, dtype=like.dtype)
     return torch.stack(torch.meshgrid(line, line, indexing="xy"), -1)

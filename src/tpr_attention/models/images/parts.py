@@ -1,12 +1,12 @@
 """The parts of image models by name: encoders, decoders, and what is done with two objects and an action."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tpr_attention.functional.action import read_map, update_map, write_map
 from tpr_attention.models.composition.classical_roles import ClassicalRoles
 from tpr_attention.models.composition.montero import Interpolate, Linear
 from tpr_attention.models.composition.resnet import ResNet
@@ -20,14 +20,12 @@ from tpr_attention.nn.action_attention import ActionTPRAttention
 from tpr_attention.nn.images.decoders import SpectrumDecoder, TemplateDecoder
 from tpr_attention.nn.images.encoder import UnbindingEncoder
 
-__all__ = ["COMPOSITIONS", "CONTENTS", "DECODERS", "ENCODERS", "CompositionName", "DecoderName", "EncoderName"]
+__all__ = ["COMPOSITIONS", "CONTENTS", "DECODERS", "ENCODERS"]
 
 CONTENTS = 3
 """Roles besides position and colour: shape, scale and orientation."""
 
-EncoderName = Literal["unbinding", "convolution"]
-DecoderName = Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"]
-CompositionName = Literal["tpr", "swap", "linear", "interpolate", "mlp", "attention"]
+TINY = 1e-12  # keeps the gradient of a length of zero finite
 
 Make = Callable[[int, int, int, int], nn.Module]
 """From side, channels, number of roles and filler size."""
@@ -59,6 +57,22 @@ class Substitution(nn.Module):
         """The reference, changed as the action asks."""
         update: Tensor = self.attention(torch.stack([reference, transform], -3), action)
         return reference + update
+
+    def output_map(self) -> tuple[Tensor, ...]:
+        """What makes the update zero when it is zero."""
+        return (self.attention.role_map,)
+
+    def across_roles(self) -> Float[Tensor, ""]:
+        """How much roles are changed by what other roles have: the lengths of these blocks of the update, added up.
+
+        Without it a unit of scale may be that of a shape, and a third role makes up for it.
+        """
+        layer = self.attention
+        reads, writes = read_map(layer.id_query, layer.query_map), write_map(layer.filler_map, layer.role_map)
+        lengths = (update_map(reads, writes).square().sum((-3, -1)) + TINY).sqrt()
+        other = 1 - torch.eye(layer.num_roles, device=lengths.device, dtype=lengths.dtype)
+        total: Tensor = (lengths * other).sum()
+        return total
 
 
 class Swap(nn.Module):

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.phases import POSITION_DIM, angles_of, moved, waves_to_image
+from tpr_attention.functional.images.phases import POSITION_DIM, angles_of, moved, waves_to_image
 from tpr_attention.functional.signature import expect, expect_positive, expect_whole
 
 __all__ = ["BindingDecoder", "Pose", "SpectrumDecoder", "TemplateDecoder"]
@@ -51,15 +51,15 @@ class BindingDecoder(nn.Module, ABC):
         self.colour = nn.Linear(filler_dim, channels, device=device, dtype=dtype)
 
     @abstractmethod
-    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b h w"]:
+    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
         """The logarithm of the odds that a pixel is on."""
 
-    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b c h w"]:
+    def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel height width"]:
         """Images: how likely each number is one."""
         expect("objects", objects, "b r f", {"r": self.num_contents + 2, "f": self.filler_dim})
         return self.colours(objects)[..., None, None] * self.field(objects).sigmoid().unsqueeze(-3)
 
-    def colours(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b c"]:
+    def colours(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel"]:
         """The colour of each object."""
         found: Tensor = (GAIN * self.colour(objects[..., -1, :])).sigmoid()
         return found
@@ -95,19 +95,20 @@ class SpectrumDecoder(BindingDecoder):
     ) -> None:
         super().__init__(side, channels, num_contents, filler_dim, device, dtype)
         self.cutoff = expect_whole("cutoff", cutoff, 1, (side - 1) // 2)
+        last = nn.Linear(hidden_dim, 2 * (2 * cutoff + 1) * (cutoff + 1), device=device, dtype=dtype)
+        with torch.no_grad():
+            last.weight.mul_(0.1)
+            last.bias.zero_()
         self.waves = nn.Sequential(
             nn.Linear(num_contents * filler_dim, hidden_dim // 2, device=device, dtype=dtype),
             nn.GELU(),
             nn.Linear(hidden_dim // 2, hidden_dim, device=device, dtype=dtype),
             nn.GELU(),
-            nn.Linear(hidden_dim, 2 * (2 * cutoff + 1) * (cutoff + 1), device=device, dtype=dtype),
+            last,
         )
-        with torch.no_grad():
-            self.waves[-1].weight.mul_(0.1)
-            self.waves[-1].bias.zero_()
         self.background = nn.Parameter(torch.full((), BACKGROUND, device=device, dtype=dtype))
 
-    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b h w"]:
+    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
         numbers = self.waves(objects[..., : self.num_contents, :].flatten(-2))
         waves = torch.view_as_complex(numbers.unflatten(-1, (2 * self.cutoff + 1, self.cutoff + 1, 2)).contiguous())
         placed = moved(waves, angles_of(objects[..., self.num_contents, :]))
@@ -148,7 +149,7 @@ class TemplateDecoder(BindingDecoder):
         self.resolution, self.reach = expect_whole("resolution", resolution, 2), reach
         line = torch.linspace(-1, 1, resolution, device=device, dtype=dtype)
         distance = reach * (line.square() + line.square().unsqueeze(-1)).sqrt()
-        disc = (3.0 - 1.2 * distance).clamp(-6, 6)  # of 2.5 pixels, with a soft border
+        disc = (reach / 2 - distance).clamp(-6, 6)  # half the window, with a soft border
         self.base = nn.Parameter(disc)
         self.templates = nn.Parameter(torch.zeros(filler_dim, resolution, resolution, device=device, dtype=dtype))
         self.orientation = nn.Linear(filler_dim, 2, device=device, dtype=dtype)
@@ -167,18 +168,18 @@ class TemplateDecoder(BindingDecoder):
         direction = F.normalize(self.orientation(objects[..., 2, :]), dim=-1)
         return Pose(centre, direction, self.scale(objects[..., 1, :])[..., 0])
 
-    def template(self, shape: Float[Tensor, "b f"]) -> Float[Tensor, "b u v"]:
+    def template(self, shape: Float[Tensor, "b f"]) -> Float[Tensor, "b row column"]:
         """The template of each filler of shape."""
         return (self.base + torch.einsum("...d,duv->...uv", shape, self.templates)) * self.gain.exp()
 
-    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b h w"]:
+    def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
         pose = self.pose(objects)
         cells = own_frame(pose, self.side, self.reach)
         template = self.template(objects[..., 0, :]).unsqueeze(-3)
         return F.grid_sample(template, cells, "bilinear", "border", align_corners=True).squeeze(-3)
 
 
-def own_frame(pose: Pose, side: int, reach: float) -> Float[Tensor, "b h w uv"]:
+def own_frame(pose: Pose, side: int, reach: float) -> Float[Tensor, "b height width uv"]:
     """Where the centres of all pixels are in the frame of each object; its template goes from -1 to 1."""
     centres = torch.arange(side, device=pose.centre.device, dtype=pose.centre.dtype) + 0.5
     near = (centres - pose.centre.unsqueeze(-1)) * (torch.exp(-pose.log_scale) / reach)[..., None, None]

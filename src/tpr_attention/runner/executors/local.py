@@ -1,5 +1,6 @@
 """Train groups of runs in processes of this machine."""
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -26,6 +27,7 @@ from tpr_attention.training.train import group_key
 __all__ = ["in_this_process", "local_executor"]
 
 GRACE_SECONDS = 60.0  # that a worker has to write a checkpoint
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of mallopt(3)
 
 
 def local_executor(settings: ExecutorSettings) -> Executor:
@@ -160,10 +162,19 @@ class _StopRequest:
             os._exit(0)
 
 
+def _keep_memory() -> None:
+    """Ask glibc to keep what is freed: tensors of some megabytes, made anew in every step, else cost page faults."""
+    with suppress(OSError, AttributeError):
+        allocator = ctypes.CDLL("libc.so.6")
+        for option, number in ((M_MMAP_THRESHOLD, 2**25), (M_TRIM_THRESHOLD, 2**30), (M_TOP_PAD, 2**26)):
+            allocator.mallopt(option, number)
+
+
 def _serve(connection: Connection, path: Path, every: CheckpointInterval) -> None:
     """Main loop of a worker process."""
     request = _StopRequest()
     torch.set_num_threads(1)
+    _keep_memory()
     store = Store(path)
     while not request.received:
         try:

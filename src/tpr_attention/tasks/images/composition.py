@@ -16,7 +16,7 @@ from tpr_attention.tasks.composition.task import expect_every_action
 from tpr_attention.tasks.images.distortions import add_noise, sharpen, soften
 from tpr_attention.tasks.images.floors import image_floors, nearest_known
 from tpr_attention.tasks.images.frames import SIDE, as_pictures, coloured_grid, draw_frames, numbers_of
-from tpr_attention.tasks.images.metrics import measure_factors, measure_images
+from tpr_attention.tasks.images.metrics import image_loss, measure_factors, measure_images
 from tpr_attention.tasks.images.pairs import UnionPairing
 from tpr_attention.tasks.images.reading import Reading, read_frames
 from tpr_attention.tasks.task import Batch
@@ -110,6 +110,10 @@ class ImageComposition:
             reference, transform = add_noise(torch.cat([reference, transform], 1), seed).chunk(2, 1)
         inputs = reference, transform, torch.eye(len(self.grid.actions), dtype=dtype)[label]
         return Batch(inputs, answer, {"action": action, "target": self.held_out(target).long()})
+
+    def loss(self, output: Tensor, batch: Batch) -> Float[Tensor, "*n"]:
+        """How unlikely the target is, in the mean over its numbers."""
+        return image_loss(output, batch.target)
 
     def measure(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "*n"]]:
         """The metrics of `measure_images`; the first is the loss."""

@@ -6,38 +6,41 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.tasks.composition.factors import Factors, Grid
 from tpr_attention.tasks.images.reading import read_frames
 
-__all__ = ["equal_modulo_symmetry", "measure_factors", "measure_images"]
+__all__ = ["equal_modulo_symmetry", "image_loss", "measure_factors", "measure_images"]
 
-LEAST = 1e-6  # the least probability that an answer is taken to give
 PERIODS = {"square": pi / 2, "ellipse": pi, "heart": 2 * pi}
+
+
+def image_loss(output: Tensor, target: Float[Tensor, "*n c h w"]) -> Float[Tensor, "*n"]:
+    """The negative log-likelihood of a number, in the mean over an image."""
+    if output.shape != target.shape:
+        raise ValueError(f"output: expected the target's shape {list(target.shape)}, got {list(output.shape)}")
+    return negative_log_likelihood(output, target).mean((-3, -2, -1))
 
 
 def measure_images(output: Tensor, target: Float[Tensor, "*n c h w"]) -> dict[str, Tensor]:
     """Metrics of each image, where the output has the probability that a number is 1.
 
-    The loss is the negative log-likelihood of a number, -log(1 - |target - output|), in the mean; no probability counts
-    as less than 1e-6. Only the loss has a gradient. The others are `nll` and `sse`, sums over an image; `mse`; `iou`,
-    the intersection of what is on over its union, 1 if nothing is; `wrong_numbers` and `wrong_pixels`, those that are
-    wrong after rounding, where a pixel is wrong if one of its channels is; and `exact`, 1 where no number is wrong.
+    The loss is `image_loss`; no probability counts as less than 1e-6. Only the loss has a gradient. The others are
+    `nll` and `sse`, sums over an image; `mse`; `iou`, the intersection of what is on over its union, 1 if nothing
+    is; `wrong_numbers` and `wrong_pixels`, those that are wrong after rounding, where a pixel is wrong if one of
+    its channels is; and `exact`, 1 where no number is wrong.
 
     >>> target = torch.tensor([1.0, 0.0, 0.0, 0.0]).reshape(1, 1, 2, 2)
     >>> found = measure_images((target - 0.25).abs(), target)
     >>> [round(found[name].item(), 3) for name in ("loss", "sse", "iou", "exact")]
     [0.288, 0.25, 1.0, 1.0]
     """
-    if output.shape != target.shape:
-        raise ValueError(f"output: expected the target's shape {list(target.shape)}, got {list(output.shape)}")
-    image = (-3, -2, -1)
-    error = (target - output).abs()
-    loss = -(1 - error).clamp_min(LEAST).log().mean(image)
-    output, error, numbers = output.detach(), error.detach(), target.shape[-3:].numel()
+    loss = image_loss(output, target)
+    image, numbers, output = (-3, -2, -1), target.shape[-3:].numel(), output.detach()
     on, wanted = output > 0.5, target > 0.5
     wrong, seen, there = on != wanted, on.any(-3), wanted.any(-3)
     both, either = (seen & there).sum((-2, -1)).to(output), (seen | there).sum((-2, -1)).to(output)
-    sse, wrong_numbers = error.square().sum(image), wrong.sum(image)
+    sse, wrong_numbers = (target - output).square().sum(image), wrong.sum(image)
     return {
         "loss": loss,
         "nll": loss.detach() * numbers,

@@ -12,7 +12,7 @@ from tpr_attention.tasks.composition.held_out import HeldOut, Split, find_split
 from tpr_attention.tasks.images.fillers import FILLER_DIM, true_fillers
 from tpr_attention.tasks.images.floors import image_floors, nearest_known
 from tpr_attention.tasks.images.frames import SIDE, as_pictures, draw_frames, white_grid
-from tpr_attention.tasks.images.metrics import measure_factors, measure_images
+from tpr_attention.tasks.images.metrics import image_loss, measure_factors, measure_images
 from tpr_attention.tasks.images.reading import read_frames
 from tpr_attention.tasks.images.splits import PUBLISHED
 from tpr_attention.tasks.task import Batch
@@ -87,6 +87,10 @@ class ImageReconstruction:
         images = draw_frames(factors, dtype)
         given = images if self.given == "image" else true_fillers(factors, dtype)
         return Batch((given,), images, {"shape": factors.column("shape").long()})
+
+    def loss(self, output: Tensor, batch: Batch) -> Float[Tensor, "*n"]:
+        """How unlikely the target is, in the mean over its numbers."""
+        return image_loss(output, batch.target)
 
     def measure(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "*n"]]:
         """The metrics of `measure_images`; the first is the loss."""

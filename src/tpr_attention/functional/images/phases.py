@@ -22,7 +22,7 @@ POSITION_DIM = 4
 
 
 @checked
-def spectrum(images: Float[Tensor, "*batch h w"], cutoff: int) -> Complex[Tensor, "*batch u v"]:
+def spectrum(images: Float[Tensor, "*batch height width"], cutoff: int) -> Complex[Tensor, "*batch down across"]:
     """The waves of square images: u from -cutoff to cutoff, v from 0 on; the others are conjugates of these.
 
     >>> point = torch.zeros(8, 8)
@@ -37,7 +37,7 @@ def spectrum(images: Float[Tensor, "*batch h w"], cutoff: int) -> Complex[Tensor
     return torch.complex(down.cos(), -down.sin()).mT @ rows
 
 
-def waves_to_image(waves: Complex[Tensor, "*batch u v"], side: int) -> Float[Tensor, "*batch h w"]:
+def waves_to_image(waves: Complex[Tensor, "*batch down across"], side: int) -> Float[Tensor, "*batch height width"]:
     """The real part of a sum of waves, at the centres of the pixels of a square image.
 
     Of the spectrum of an image, waves with v > 0 counted twice, this is `side ** 2` times that image without what
@@ -50,7 +50,9 @@ def waves_to_image(waves: Complex[Tensor, "*batch u v"], side: int) -> Float[Ten
     return down.cos() @ columns.real - down.sin() @ columns.imag
 
 
-def moved(waves: Complex[Tensor, "*batch u v"], angles: Float[Tensor, "*batch xy"]) -> Complex[Tensor, "*batch u v"]:
+def moved(
+    waves: Complex[Tensor, "*batch down across"], angles: Float[Tensor, "*batch xy"]
+) -> Complex[Tensor, "*batch down across"]:
     """The waves of an image moved by angles a_x, a_y; by their negatives, back.
 
     >>> waves = spectrum(torch.eye(8), 2)
@@ -90,7 +92,7 @@ def angles_of(filler: Float[Tensor, "*batch f"]) -> Float[Tensor, "*batch xy"]:
     return torch.stack([torch.atan2(sin_x, cos_x), torch.atan2(sin_y, cos_y)], -1)
 
 
-def _waves(side: int, cutoff: int, like: Tensor) -> tuple[Float[Tensor, "h u"], Float[Tensor, "w v"]]:
+def _waves(side: int, cutoff: int, like: Tensor) -> tuple[Float[Tensor, "height down"], Float[Tensor, "width across"]]:
     """The phases of waves at the centres of pixels, down and across."""
     centres = torch.arange(side, device=like.device, dtype=like.dtype) + 0.5
     numbers = torch.arange(-cutoff, cutoff + 1, device=like.device, dtype=like.dtype)

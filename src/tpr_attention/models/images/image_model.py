@@ -1,0 +1,76 @@
+"""What models of images share: an encoder, a decoder, and the memory that may be found when both are trained."""
+
+from collections.abc import Iterable, Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tpr_attention.functional.signature import choose, expect_bool
+from tpr_attention.models.contract import Examples
+from tpr_attention.models.images.parts import DECODERS, ENCODERS
+from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.nn.images.pose_memory import PoseMemory
+
+__all__ = ["ImageModel", "Images", "Objects"]
+
+Images = Float[Tensor, "b channel height width"]
+Objects = Float[Tensor, "b r f"]
+
+LOOKED_AT = 8_000  # images in which codes are sought
+REFINED = (1_500, 1_500, 3_000)  # steps: see `PoseMemory.refine`
+
+
+class ImageModel(nn.Module):
+    """An encoder and a decoder by name; with a clean-up, also a memory of codes, empty until training has ended."""
+
+    def __init__(
+        self, side: int, channels: int, num_roles: int, filler_dim: int, encoder: str, decoder: str, clean_up: bool
+    ) -> None:
+        super().__init__()
+        expect_bool(clean_up=clean_up)
+        sizes = side, channels, num_roles, filler_dim
+        self.encoder = choose("encoder", encoder, ENCODERS)(*sizes)
+        self.decoder = choose("decoder", decoder, DECODERS)(*sizes)
+        if clean_up and not isinstance(self.decoder, TemplateDecoder):
+            raise ValueError(f"clean_up: expected the decoder 'template', got {decoder!r}")
+        self.memory = PoseMemory(self.decoder) if clean_up and isinstance(self.decoder, TemplateDecoder) else None
+
+    def drawn(self, objects: Objects) -> Images:
+        """The images of objects: by their codes if these are found, by their fillers in training and before."""
+        if self.memory is None or self.training or not self.memory.counts["shapes"]:
+            images: Tensor = self.decoder(objects)
+            return images
+        return self.memory.draw(self.memory.read(objects, self._template_decoder))
+
+    @property
+    def _template_decoder(self) -> TemplateDecoder:
+        assert isinstance(self.decoder, TemplateDecoder)
+        return self.decoder
+
+    @property
+    def finishing_steps(self) -> int:
+        """The steps that refine what the memory draws."""
+        return 0 if self.memory is None else sum(REFINED)
+
+    def finish(self, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
+        """Find the codes of training images, and refine what they draw."""
+        if self.memory is None:
+            return
+        read = self._read(batches)
+        objects: list[Tensor] = []
+        while sum(map(len, objects)) < LOOKED_AT:
+            objects.append(next(read)[1])
+            yield
+        decoder = self._template_decoder
+        self.memory.find(torch.cat(objects), decoder, generator)
+        memory = self.memory
+        examples = ((images.sum(1), memory.read(found, decoder)) for images, found in read)
+        yield from memory.refine(examples, REFINED, generator)
+
+    def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
+        """The images that models are given, and their objects."""
+        for batch in batches:
+            images = torch.cat([tensor for tensor in batch.inputs if tensor.ndim == 4])
+            with torch.no_grad():
+                yield images, self.encoder(images)

@@ -1,0 +1,93 @@
+"""Clusters without labels: how many there are is found."""
+
+from itertools import groupby
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+__all__ = ["centres_of", "modes_of"]
+
+MOST_CENTRES = 8
+TRIES, ROUNDS = 4, 30
+FINEST, WIDTHS = 4096, 24  # cells of the density, and widths of its kernel that are tried
+LEAST_SHARE = 0.1  # of the highest mode: what is lower is noise
+
+
+def centres_of(points: Float[Tensor, "b entries"], generator: torch.Generator) -> Float[Tensor, "clusters entries"]:
+    """The centres of k-means, for the k up to eight at which the error falls most.
+
+    >>> points = torch.eye(3).repeat(50, 1) + 0.01 * torch.randn(150, 3, generator=torch.Generator().manual_seed(0))
+    >>> centres_of(points, torch.Generator().manual_seed(0)).shape
+    torch.Size([3, 3])
+    """
+    found = [_k_means(points, count, generator) for count in range(1, MOST_CENTRES + 1)]
+    errors = torch.stack([error for error, _ in found]).clamp_min(torch.finfo(points.dtype).tiny)
+    return found[int((errors[:-1] / errors[1:]).argmax()) + 1][1]
+
+
+def _k_means(
+    points: Float[Tensor, "b entries"], count: int, generator: torch.Generator
+) -> tuple[Float[Tensor, ""], Float[Tensor, "clusters entries"]]:
+    """The least error of several tries, each from points that are drawn far from each other."""
+    best = torch.tensor(torch.inf, device=points.device), points[:count]
+    for _ in range(TRIES):
+        first = torch.randint(len(points), (1,), generator=generator, device=generator.device)
+        centres = points[first.to(points.device)]
+        while len(centres) < count:
+            distance = torch.cdist(points, centres).amin(1).square() + torch.finfo(points.dtype).tiny
+            drawn = torch.multinomial(distance.to(generator.device), 1, generator=generator)
+            centres = torch.cat([centres, points[drawn.to(points.device)]])
+        for _ in range(ROUNDS):
+            nearest = F.one_hot(torch.cdist(points, centres).argmin(1), count).to(points)
+            sizes = nearest.sum(0).unsqueeze(-1)
+            centres = torch.where(sizes > 0, nearest.mT @ points / sizes.clamp_min(1), centres)
+        error = torch.cdist(points, centres).amin(1).square().mean()
+        if error < best[0]:
+            best = error, centres
+    return best
+
+
+def modes_of(numbers: Float[Tensor, "b"]) -> Float[Tensor, "clusters"]:
+    """The modes of numbers along a line, from low to high.
+
+    The density is smoothed with kernels from fine to coarse. The number of modes that stays the same over most of these
+    widths is taken, at the finest width that has it; each mode is then the median of what is nearest to it.
+
+    >>> numbers = torch.arange(5.0).repeat(100) + 0.05 * torch.randn(500, generator=torch.Generator().manual_seed(0))
+    >>> modes_of(numbers).round()
+    tensor([0., 1., 2., 3., 4.])
+    """
+    low, high = numbers.aminmax()
+    if low == high:
+        return low.unsqueeze(0)
+    cell = (high - low) / FINEST
+    density = torch.histc(numbers, FINEST, float(low), float(high))
+    # from a cell to an eighth of the line, in steps of equal ratio
+    widths = torch.logspace(0, 9, WIDTHS, base=2.0, device=numbers.device, dtype=numbers.dtype)
+    peaks = [_peaks(density, float(width)) for width in widths]
+    counts = [len(one) for one in peaks]
+    usual = max(set(counts), key=lambda count: (_longest(counts, count), -count))
+    centres = low + (peaks[counts.index(usual)].to(numbers) + 0.5) * cell
+    for _ in range(3):
+        nearest = (numbers.unsqueeze(-1) - centres).abs().argmin(1)
+        members = [numbers[nearest == k] for k in range(len(centres))]
+        centres = torch.stack([part.median() for part in members if len(part)])
+    return centres
+
+
+def _peaks(density: Float[Tensor, "cells"], width: float) -> Tensor:
+    """Where a density that is smoothed with a normal kernel of this width has its modes."""
+    reach = int(4 * width) + 1
+    offsets = torch.arange(-reach, reach + 1, device=density.device, dtype=density.dtype)
+    kernel = torch.exp(-0.5 * (offsets / width).square())
+    smooth = F.conv1d(F.pad(density, (reach, reach))[None, None], kernel[None, None])[0, 0]
+    padded = F.pad(smooth, (1, 1))
+    is_peak = (smooth > padded[:-2]) & (smooth >= padded[2:]) & (smooth > LEAST_SHARE * smooth.max())
+    return is_peak.nonzero().flatten()
+
+
+def _longest(counts: list[int], wanted: int) -> int:
+    """The length of the longest stretch of a count."""
+    return max(len(list(same)) for count, same in groupby(counts) if count == wanted)
