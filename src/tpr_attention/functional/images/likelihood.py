@@ -1,8 +1,8 @@
 r"""How likely an image of zeros and ones is, for numbers that say how likely each one is.
 
-    -log p = -sum log |y + t - 1|,    y how likely a number is one, t what it is
+    -log p = -sum log q,    q = y where the target is one, 1 - y where it is zero
 
-One logarithm a number instead of two, and a gradient without further ones: -1 / (y + t - 1).
+One logarithm a number instead of two, and a gradient without further ones: -1 / q or 1 / q.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from torch import Tensor
 
 __all__ = ["negative_log_likelihood"]
 
-LEAST = 1e-6  # a number that is thought to be less likely costs no more
+LEAST = 1e-12  # a number that is thought to be less likely costs no more
 
 
 class _NegativeLogLikelihood(torch.autograd.Function):
@@ -23,7 +23,8 @@ class _NegativeLogLikelihood(torch.autograd.Function):
 
     @staticmethod
     def forward(output: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        right = output + target - 1
+        # the sign says in which direction the output should go
+        right = torch.where(target > 0.5, output, output - 1)
         return right.abs().clamp(min=LEAST).log().neg(), right
 
     @staticmethod

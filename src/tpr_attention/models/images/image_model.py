@@ -18,7 +18,7 @@ Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
-REFINED = (1_500, 1_500, 3_000)  # steps: see `PoseMemory.refine`
+REFINED = (1_500, 3_000, 6_000)  # steps: see `PoseMemory.refine`
 
 
 class ImageModel(nn.Module):
@@ -69,8 +69,9 @@ class ImageModel(nn.Module):
         yield from memory.refine(examples, REFINED, generator)
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
-        """The images that models are given, and their objects."""
+        """All images of training batches, and their objects."""
         for batch in batches:
-            images = torch.cat([tensor for tensor in batch.inputs if tensor.ndim == 4])
+            images = torch.cat([tensor for tensor in (*batch.inputs, batch.target) if tensor.ndim == 4])
             with torch.no_grad():
-                yield images, self.encoder(images)
+                objects = self.encoder(images)
+            yield images, objects

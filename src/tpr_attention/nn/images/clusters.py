@@ -49,11 +49,11 @@ def _k_means(
     return best
 
 
-def modes_of(numbers: Float[Tensor, "b"]) -> Float[Tensor, "clusters"]:
+def modes_of(numbers: Float[Tensor, "b"], most: int = 64) -> Float[Tensor, "clusters"]:
     """The modes of numbers along a line, from low to high.
 
-    The density is smoothed with kernels from fine to coarse. The number of modes that stays the same over most of these
-    widths is taken, at the finest width that has it; each mode is then the median of what is nearest to it.
+    The density is smoothed with kernels from fine to coarse. The number of modes, up to `most`, that stays the same
+    over most of these widths is taken, at the finest width that has it. A mode is the median of what is nearest to it.
 
     >>> numbers = torch.arange(5.0).repeat(100) + 0.05 * torch.randn(500, generator=torch.Generator().manual_seed(0))
     >>> modes_of(numbers).round()
@@ -68,7 +68,7 @@ def modes_of(numbers: Float[Tensor, "b"]) -> Float[Tensor, "clusters"]:
     widths = torch.logspace(0, 9, WIDTHS, base=2.0, device=numbers.device, dtype=numbers.dtype)
     peaks = [_peaks(density, float(width)) for width in widths]
     counts = [len(one) for one in peaks]
-    usual = max(set(counts), key=lambda count: (_longest(counts, count), -count))
+    usual = max({*counts} - {*range(most + 1, FINEST)}, key=lambda count: (_longest(counts, count), -count))
     centres = low + (peaks[counts.index(usual)].to(numbers) + 0.5) * cell
     for _ in range(3):
         nearest = (numbers.unsqueeze(-1) - centres).abs().argmin(1)

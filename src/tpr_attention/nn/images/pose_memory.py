@@ -18,7 +18,7 @@ FAR = 1e6  # a code that is not used: nothing is near it
 MOST = {"shapes": 8, "scales": 16, "angles": 64, "places": 64, "colours": 8}
 BAND = 3  # pixels: how wide the outline is along which templates are refined
 ELSEWHERE = 0.02  # the share of other pixels
-HARD = 0.1  # the share of pixels that are gathered
+HARD = 0.04  # the share of pixels that are gathered
 AT_ONCE = 2**15  # of them
 COARSE, FINE = (0.5, 5e-4), (0.5, 2e-4)  # rates of templates and poses
 WARM_UP, LAST_RATE = 100, 1e-3
@@ -52,7 +52,7 @@ class PoseMemory(nn.Module):
     templates: Tensor
     reach: Tensor
 
-    def __init__(self, decoder: TemplateDecoder, resolution: int = 256) -> None:
+    def __init__(self, decoder: TemplateDecoder, resolution: int = 384) -> None:
         super().__init__()
         self.side = decoder.side
         like = decoder.base.detach()
@@ -84,7 +84,7 @@ class PoseMemory(nn.Module):
         _store(self.angles, modes_of((angle - middle + math.pi).remainder(2 * math.pi) - math.pi) + middle)
         shape = torch.cdist(objects[:, 0], self.shapes).argmin(1)
         for number in range(self.counts["shapes"]):
-            _store(self.log_scales[number], modes_of(pose.log_scale[shape == number]))
+            _store(self.log_scales[number], modes_of(pose.log_scale[shape == number], MOST["scales"]))
         for axis in range(2):
             _store(self.places[axis], modes_of(pose.centre[:, axis]))
         self._crop(decoder)
@@ -208,8 +208,6 @@ class _Fit:
 
 def _store(codes: Tensor, found: Tensor) -> None:
     """Put what was found in front; the rest is far from everything."""
-    if len(found) > len(codes):
-        raise ValueError(f"codes: expected at most {len(codes)}, found {len(found)}")
     codes.fill_(FAR)
     codes[: len(found)] = found
 

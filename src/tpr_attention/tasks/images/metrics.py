@@ -25,7 +25,7 @@ def image_loss(output: Tensor, target: Float[Tensor, "*n c h w"]) -> Float[Tenso
 def measure_images(output: Tensor, target: Float[Tensor, "*n c h w"]) -> dict[str, Tensor]:
     """Metrics of each image, where the output has the probability that a number is 1.
 
-    The loss is `image_loss`; no probability counts as less than 1e-6. Only the loss has a gradient. The others are
+    The loss is `image_loss`; no probability counts as less than 1e-12. Only the loss has a gradient. The others are
     `nll` and `sse`, sums over an image; `mse`; `iou`, the intersection of what is on over its union, 1 if nothing
     is; `wrong_numbers` and `wrong_pixels`, those that are wrong after rounding, where a pixel is wrong if one of
     its channels is; and `exact`, 1 where no number is wrong.

@@ -1,0 +1,176 @@
+"""Who takes part in the image study, on what, and how long."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tpr_attention.report.panels import Look, Series
+from tpr_attention.studies.study import Setup, over_seeds
+from tpr_attention.training.spec import RunSpec
+
+__all__ = [
+    "BLOCKS",
+    "CONTROLS",
+    "DECODERS",
+    "FIRST_SEED",
+    "MAIN",
+    "OTHERS",
+    "PUBLISHED",
+    "SPLITS",
+    "STEPS",
+    "Contestant",
+    "series_of",
+]
+
+FIRST_SEED = 100
+"""Earlier seeds were looked at, out of distribution too, while the models were made."""
+STEPS = 6_000
+MOST_SEEDS = 3
+"""Of contestants that are not the main model."""
+SPLITS = ("square_red", "square_pos", "scale_pos", "union")
+RATE, CONVOLUTION_RATE = 0.002, 0.0005
+TRAINING = {"training.batch_size": 32, "training.train_examples": 100_000, "training.test_examples": 2_000}
+COMPOSITION = {"task": "images-composition", "model": "images-composer", "training.learning_rate": RATE, **TRAINING}
+RECONSTRUCTION = {"task": "images-reconstruction", "training.learning_rate": RATE, **TRAINING}
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A model on a task.
+
+    Args:
+        words: What legends and tables call it.
+        keys: What differs from the others of its part.
+        seeds: How many it has at most.
+    """
+
+    words: str
+    look: Look
+    keys: Mapping[str, object]
+    seeds: int = MOST_SEEDS
+
+
+def _parts(encoder: str, decoder: str, composition: str = "tpr") -> dict[str, object]:
+    rate = CONVOLUTION_RATE if encoder == "convolution" else RATE
+    return {
+        **COMPOSITION,
+        "task.split": "union",
+        "model.encoder": encoder,
+        "model.decoder": decoder,
+        "model.composition": composition,
+        "training.learning_rate": rate,
+    }
+
+
+_MAIN_LOOK = Look("#d1242f", (), "o")
+
+MAIN = {
+    split: Contestant(
+        "unbinding, TPR-Attention, template, clean-up",
+        _MAIN_LOOK,
+        {**COMPOSITION, "task.split": split, "model.clean_up": True},
+        seeds=5,
+    )
+    for split in SPLITS
+}
+"""Split to the main model on it."""
+
+OTHERS = {
+    "spectrum": Contestant(
+        "unbinding, TPR-Attention, spectrum", Look("#7c3aed", (8, 1.5), "P"), _parts("unbinding", "spectrum"), seeds=5
+    ),
+    "swap": Contestant(
+        "unbinding, oracle swap, template", Look("#0e8a9c", (2, 1), "*"), _parts("unbinding", "template", "swap")
+    ),
+    "attention": Contestant(
+        "unbinding, attention over roles, template",
+        Look("#b07800", (5, 2), "s"),
+        _parts("unbinding", "template", "attention"),
+    ),
+    "mlp": Contestant(
+        "unbinding, MLP, template", Look("#168a5b", (3, 1.5), "D"), _parts("unbinding", "template", "mlp")
+    ),
+    "linear": Contestant(
+        "unbinding, linear map, template", Look("#2563c9", (6, 2, 1, 2), "^"), _parts("unbinding", "template", "linear")
+    ),
+    "interpolate": Contestant(
+        "unbinding, interpolation, template",
+        Look("#3d3a8c", (8, 3, 3, 3), ">"),
+        _parts("unbinding", "template", "interpolate"),
+    ),
+    "unbinding-deconvolution": Contestant(
+        "unbinding, TPR-Attention, deconvolution", Look("#c2477f", (2, 1), "v"), _parts("unbinding", "deconvolution")
+    ),
+    "unbinding-broadcast": Contestant(
+        "unbinding, TPR-Attention, spatial broadcast",
+        Look("#7a4a21", (5, 1, 1, 1), "<"),
+        _parts("unbinding", "broadcast"),
+    ),
+    "unbinding-pixel": Contestant(
+        "unbinding, TPR-Attention, MLP of each pixel", Look("#66b88f", (1, 1), "D"), _parts("unbinding", "pixel")
+    ),
+    "convolution-template": Contestant(
+        "convolution, TPR-Attention, template", Look("#8f8cd0", (1, 1), ">"), _parts("convolution", "template")
+    ),
+    "convolution": Contestant(
+        "convolution, TPR-Attention, deconvolution",
+        Look("#6b7280", (1, 1), "X"),
+        _parts("convolution", "deconvolution"),
+    ),
+}
+"""Name to contestant, all on the union of the splits."""
+
+CONTROLS = {
+    "shuffled": Contestant("actions shuffled", _MAIN_LOOK, {**MAIN["union"].keys, "task.shuffle_actions": True}),
+    "warped": Contestant("canvas bent", _MAIN_LOOK, {**MAIN["union"].keys, "task.distortion": "warped"}),
+    "smooth": Contestant("inputs softened", _MAIN_LOOK, {**MAIN["union"].keys, "task.distortion": "smooth"}),
+    "noisy": Contestant("inputs with noise", _MAIN_LOOK, {**MAIN["union"].keys, "task.distortion": "noisy"}),
+}
+"""What was changed, to the main model on it, without clean-up."""
+CONTROLS = {name: replace(one, keys={**one.keys, "model.clean_up": False}) for name, one in CONTROLS.items()}
+
+PUBLISHED = {
+    split: Contestant(
+        "unbinding, template, clean-up",
+        _MAIN_LOOK,
+        {**RECONSTRUCTION, "task.split": split, "model": "images-autoencoder", "model.clean_up": True},
+    )
+    for split in ("sqr2tx", "r2r-1", "r2r-2", "r2r-3")
+}
+"""Published split of white sprites to the main encoder and decoder on it."""
+
+DECODERS = {
+    name: Contestant(
+        words,
+        look,
+        {
+            **RECONSTRUCTION,
+            "task.split": "sqr2tx",
+            "task.given": "fillers",
+            "model": "images-decoder",
+            "model.decoder": name,
+        },
+    )
+    for name, words, look in (
+        ("template", "template", _MAIN_LOOK),
+        ("spectrum", "spectrum", OTHERS["spectrum"].look),
+        ("deconvolution", "deconvolution", OTHERS["unbinding-deconvolution"].look),
+        ("broadcast", "spatial broadcast", OTHERS["unbinding-broadcast"].look),
+        ("pixel", "MLP of each pixel", OTHERS["unbinding-pixel"].look),
+    )
+}
+"""Name of a decoder to it alone, given true fillers."""
+
+BLOCKS = {"main": MAIN, "others": OTHERS, "controls": CONTROLS, "published": PUBLISHED, "decoders": DECODERS}
+"""The parts of the study."""
+
+
+def series_of(block: Mapping[str, Contestant], setup: Setup) -> dict[str, Series]:
+    """The runs of each contestant, by name."""
+
+    def made() -> Iterator[tuple[str, Series]]:
+        for name, one in block.items():
+            seeds = min(setup.seeds, one.seeds)
+            own = replace(setup, seeds=seeds, steps=min(setup.steps, STEPS))
+            yield name, over_seeds(name, RunSpec.of(one.keys), own, one.words, one.look)
+
+    return dict(made())
