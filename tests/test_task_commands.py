@@ -4,6 +4,7 @@ import pytest
 from PIL import Image
 
 from tpr_attention.cli import main
+from tpr_attention.runner.store import Store
 
 CONDITIONS = ("train", "in_distribution", "ood_reference", "ood_transform", "ood_composition")
 
@@ -113,3 +114,18 @@ def test_examples_that_cannot_be_are_refused_before_anything_is_shown(
 def test_examples_where_they_cannot_be_written(tmp_path, capsys):
     assert main(["examples", "--count", "1", "--figure", str(tmp_path / "nowhere" / "x.png")]) == 1
     assert "nowhere/x.png: cannot be written: No such file or directory" in capsys.readouterr().err
+
+
+def test_answers_of_stored_runs_as_a_picture(tmp_path, capsys):
+    store, figure = tmp_path / "runs", tmp_path / "answers.png"
+    keys = ["model=[linear,interpolate]", "steps=2", "train_examples=100", "test_examples=10"]
+    assert main(["run", *keys, "--store", str(store)]) == 0
+    digests = sorted(Store(store))
+    capsys.readouterr()
+    assert main(["answers", *digests, "--store", str(store), "--count", "2", "--figure", str(figure)]) == 0
+    said = capsys.readouterr().out
+    assert "ood_composition: means over 2 examples" in said
+    assert {"linear", "interpolate"} <= set(said.split())
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert main(["answers", digests[0], "--store", str(store), "--test", "ood_refrence"]) == 2
+    assert "did you mean 'ood_reference'?" in capsys.readouterr().err

@@ -13,7 +13,7 @@ __all__ = ["COMMANDS", "command_parser"]
 
 COMMANDS = {
     name: f"tpr_attention.commands.{name}"
-    for name in ("reproduce", "run", "report", "runs", "show", "floors", "examples", "verify")
+    for name in ("reproduce", "run", "report", "runs", "show", "floors", "examples", "answers", "verify")
 }
 COMMANDS["list"] = "tpr_attention.commands.listing"
 """The module of each command."""
@@ -73,6 +73,7 @@ def command_parser() -> ArgumentParser:
     commands.add_subcommand("show", _show(), help="one stored run: spec, losses, provenance, and what its heads do")
     commands.add_subcommand("floors", _floors(), help="how low a loss can be in each test, from the task alone")
     commands.add_subcommand("examples", _examples(), help="what a task asks, in words and as a picture")
+    commands.add_subcommand("answers", _answers(), help="what stored runs answer, as a picture and in numbers")
     commands.add_subcommand("verify", _verify(), help="check that every stored file is what was written")
     return parser
 
@@ -181,6 +182,18 @@ def _examples() -> ArgumentParser:
         "changes", nargs="*", default=[], metavar="key=value", help="the task, and keys of it and their values"
     )
     parser.add_argument("--count", type=count(MOST_EXAMPLES), default=3, help="examples of each test")
+    parser.add_argument(
+        "--figure", type=str | None, default=None, metavar="FILE", help="draw them into a .png, .svg or .pdf"
+    )
+    return parser
+
+
+def _answers() -> ArgumentParser:
+    parser = _subparser("What stored runs of one task answer to the same examples of a test.")
+    parser.add_argument("digests", nargs="+", type=str, metavar="DIGEST", help="runs, each by the start of its digest")
+    _add_store(parser)
+    parser.add_argument("--test", type=str | None, default=None, metavar="NAME", help="the test; the last if not given")
+    parser.add_argument("--count", type=count(MOST_EXAMPLES), default=4, help="how many examples")
     parser.add_argument(
         "--figure", type=str | None, default=None, metavar="FILE", help="draw them into a .png, .svg or .pdf"
     )

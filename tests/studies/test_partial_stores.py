@@ -19,8 +19,8 @@ from tpr_attention.studies.paper.readings import DEFAULT, READINGS
 from tpr_attention.studies.study import SEARCH_SEEDS
 
 SETUP = Setup(seeds=1, steps=10)
-COMPOSITION = {name: study for name, study in STUDIES.items() if name != "recall"}
-"""Studies of the composition task; `test_recall` has its own stores."""
+COMPOSITION = {name: study for name, study in STUDIES.items() if name not in ("recall", "images")}
+"""Studies of the composition task; `test_recall` and `test_images` have their own stores."""
 EVERYTHING = [spec for study in COMPOSITION.values() for spec in study.specs(SETUP)]
 OTHERS = [name for name in READINGS if name != DEFAULT]
 

@@ -6,6 +6,7 @@
 from tpr_attention.studies.beyond import BEYOND
 from tpr_attention.studies.data import DATA
 from tpr_attention.studies.depth import DEPTH
+from tpr_attention.studies.images import IMAGES
 from tpr_attention.studies.laws import LAWS
 from tpr_attention.studies.paper import PAPER_STUDY
 from tpr_attention.studies.recall import RECALL
@@ -14,5 +15,7 @@ from tpr_attention.studies.study import Setup, Study
 
 __all__ = ["STUDIES", "Setup", "Study"]
 
-STUDIES: dict[str, Study] = {study.name: study for study in (PAPER_STUDY, DATA, BEYOND, LAWS, DEPTH, SCALING, RECALL)}
+_ALL = (PAPER_STUDY, DATA, BEYOND, LAWS, DEPTH, SCALING, RECALL, IMAGES)
+
+STUDIES: dict[str, Study] = {study.name: study for study in _ALL}
 """Name to study, in the order of the report."""

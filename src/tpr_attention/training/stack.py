@@ -113,15 +113,16 @@ class Stack:
 
     @torch.no_grad()
     def _is_stackable(self) -> bool:
-        """Whether the model and the measure can be called for all runs at once, in training too, and gain by it."""
+        """Whether the model and the measure can be called for all runs at once, also in training, and gain by it."""
         batch = self.pool.batch(0)
         if sum(tensor[0].numel() for tensor in batch.inputs) > LARGE_BATCH:
             return False
         batch = batch.map(lambda tensor: tensor[:, :2])
         weights = {name: tensor.clone() for name, tensor in (self._named(self.weights) | self.fixed).items()}
-        self.model.train()
         try:
-            self.measure_runs(stacked(self.model)(weights, batch.inputs), batch)
+            for training in (False, True):
+                self.model.train(training)
+                self.measure_runs(stacked(self.model)(weights, batch.inputs), batch)
         except RuntimeError:
             return False
         return True

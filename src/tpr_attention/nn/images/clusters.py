@@ -68,8 +68,10 @@ def modes_of(numbers: Float[Tensor, "b"], most: int = 64) -> Float[Tensor, "clus
     widths = torch.logspace(0, 9, WIDTHS, base=2.0, device=numbers.device, dtype=numbers.dtype)
     peaks = [_peaks(density, float(width)) for width in widths]
     counts = [len(one) for one in peaks]
-    usual = max({*counts} - {*range(most + 1, FINEST)}, key=lambda count: (_longest(counts, count), -count))
-    centres = low + (peaks[counts.index(usual)].to(numbers) + 0.5) * cell
+    few = {count for count in counts if count <= max(most, min(counts))}
+    usual = max(few, key=lambda count: (_longest(counts, count), -count))
+    some = peaks[counts.index(usual)][:: -(-usual // most)]  # all of them, unless no width has as few as `most`
+    centres = low + (some.to(numbers) + 0.5) * cell
     for _ in range(3):
         nearest = (numbers.unsqueeze(-1) - centres).abs().argmin(1)
         members = [numbers[nearest == k] for k in range(len(centres))]

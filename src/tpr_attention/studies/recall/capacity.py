@@ -11,12 +11,13 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column
-from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, listed
+from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table
 from tpr_attention.studies.recall.looks import LOOKS, published_look
 from tpr_attention.studies.recall.published import ONCE
 from tpr_attention.studies.recall.state_sizes import state_size
 from tpr_attention.studies.sizes import series_at
 from tpr_attention.studies.study import Setup
+from tpr_attention.studies.words import listed
 
 __all__ = ["BOUND", "SIZES", "THIN_SIZES", "capacity_section", "capacity_summary", "figures"]
 

@@ -13,7 +13,7 @@ from tpr_attention.studies.recall.state_sizes import state_size
 from tpr_attention.studies.study import Setup, over_seeds
 from tpr_attention.training.spec import RunSpec
 
-__all__ = ["Contest", "Entrant", "contest_plan", "contest_table", "final_means", "listed", "percent"]
+__all__ = ["Contest", "Entrant", "contest_plan", "contest_table", "final_means"]
 
 EXPLAINED = (
     "Arithmetic mean over seeds ± standard error. State: the numbers that are kept of a sequence as long as those of "
@@ -91,16 +91,6 @@ def contest_table(
     return Table(name, f"{caption} {EXPLAINED}", columns, made)
 
 
-def percent(share: float) -> str:
-    """A share with one digit behind the point, rounded down: 100 % is all.
-
-    >>> percent(0.99951), percent(1.0)
-    ('99.9 %', '100 %')
-    """
-    tenths = int(1000 * share + 1e-9)
-    return "100 %" if tenths == 1000 else f"{tenths / 10:.1f} %"
-
-
 def contest_plan(plan: Plan, contest: Contest, tests: Mapping[str, tuple[str, str]], metric: str, setup: Setup) -> Plan:
     """A figure of all contestants over training, with a panel for each test.
 
@@ -120,12 +110,3 @@ def contest_plan(plan: Plan, contest: Contest, tests: Mapping[str, tuple[str, st
 def final_means(results: Results, series: Mapping[str, Series], condition: str, metric: str) -> dict[str, float]:
     """The mean of a metric at the end of training, by contestant."""
     return {name: mean(results.final(one, condition, metric)) for name, one in series.items()}
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Parts of a sentence with commas and a last "and".
-
-    >>> listed(["one", "two", "three"])
-    'one, two and three'
-    """
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

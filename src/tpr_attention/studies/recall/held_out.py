@@ -8,17 +8,10 @@ from tpr_attention.report.drawings import Curves
 from tpr_attention.report.panels import Plan, Series
 from tpr_attention.report.results import Results
 from tpr_attention.report.style import number
-from tpr_attention.studies.recall.contest import (
-    Contest,
-    Entrant,
-    contest_plan,
-    contest_table,
-    final_means,
-    listed,
-    percent,
-)
+from tpr_attention.studies.recall.contest import Contest, Entrant, contest_plan, contest_table, final_means
 from tpr_attention.studies.recall.looks import LOOKS
 from tpr_attention.studies.study import Setup
+from tpr_attention.studies.words import listed, percent
 
 __all__ = ["PARTS", "Part"]
 

@@ -2,9 +2,10 @@
 
 from tpr_attention.report.document import Section, Text
 from tpr_attention.report.results import Results
-from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, final_means, listed, percent
+from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, final_means
 from tpr_attention.studies.recall.looks import LOOKS
 from tpr_attention.studies.study import Setup
+from tpr_attention.studies.words import listed, percent
 
 __all__ = ["HOPS", "hops_section"]
 

@@ -10,11 +10,12 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import mean
 from tpr_attention.report.style import number
 from tpr_attention.report.tables import Column
-from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, final_means, listed, percent
+from tpr_attention.studies.recall.contest import Contest, Entrant, contest_table, final_means
 from tpr_attention.studies.recall.looks import LOOKS, published_look
 from tpr_attention.studies.recall.published import REPLACEMENT
 from tpr_attention.studies.sizes import series_at
 from tpr_attention.studies.study import Setup
+from tpr_attention.studies.words import listed, percent
 from tpr_attention.training.spec import RunSpec
 
 __all__ = ["SIZES", "THIN_SIZES", "figures", "overwriting_section", "replace_contests", "specs_at"]

@@ -1,0 +1,311 @@
+"""A memory finds the codes that objects were made of, draws them, and fits outlines better when it is refined."""
+
+import copy
+import itertools
+from math import cos, log, pi, sin
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tpr_attention.functional.images.phases import position_filler
+from tpr_attention.nn.images import pose_memory
+from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
+from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
+from tpr_attention.tasks.composition.factors import dsprites
+from tpr_attention.tasks.composition.sprites import render
+
+SIDE, FILLER = 64, 6
+LOG_SCALES = torch.tensor([[-0.7, -0.4, -0.1, 0.0], [-0.5, -0.3, 0.0, 0.0]])  # of the second shape only three count
+SCALES = torch.tensor([4, 3])
+ANGLES = torch.tensor([-0.9, -0.5, 0.1, 0.6, 1.3])
+ACROSS, DOWN = torch.tensor([20.0, 26.5, 31.0, 38.0]), torch.tensor([24.0, 33.0])
+COLOURS = torch.eye(3)
+COUNTS = {"shapes": 2, "scales": 4, "angles": 5, "places": 4, "colours": 3}
+
+
+def readable_decoder(**options):
+    """Fillers say what a pose is: entry 0 of a scale its logarithm, entries 0 and 1 of an orientation its direction.
+
+    Outlines are steep, and the second shape is smaller.
+    """
+    decoder = TemplateDecoder(SIDE, 3, FILLER, **{"resolution": 33, **options})
+    with torch.no_grad():
+        for layer in (decoder.orientation, decoder.scale, decoder.colour):
+            layer.weight.zero_()
+            layer.bias.zero_()
+        decoder.orientation.weight[:, :2] = torch.eye(2)
+        decoder.scale.weight[0, 0] = 1
+        decoder.colour.weight[:, :3] = torch.eye(3)
+        decoder.templates[1] = -3
+        decoder.gain.fill_(log(8))
+    return decoder
+
+
+def made_of(codes, noise, generator):
+    """Objects whose fillers decode to these codes, but for some noise."""
+    shape, scale, angle, across, down, colour = codes.unbind(1)
+    objects = torch.zeros(len(codes), 5, FILLER)
+    objects[:, 0] = torch.eye(FILLER)[shape]
+    objects[:, 1, 0] = LOG_SCALES[shape, scale]
+    objects[:, 2, 0], objects[:, 2, 1] = ANGLES[angle].cos(), ANGLES[angle].sin()
+    objects[:, 3] = position_filler(2 * pi / SIDE * torch.stack([ACROSS[across], DOWN[down]], 1), FILLER)
+    objects[:, 4, :3] = 2 * COLOURS[colour] - 1
+    return objects + noise * torch.randn(objects.shape, generator=generator)
+
+
+def drawn_codes(count, generator):
+    limits = [2, 1, len(ANGLES), len(ACROSS), len(DOWN), len(COLOURS)]
+    codes = torch.stack([torch.randint(limit, (count,), generator=generator) for limit in limits], 1)
+    codes[:, 1] = (torch.rand(count, generator=generator) * SCALES[codes[:, 0]]).long()
+    return codes
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A memory that has found the codes of 600 objects, what it found them in, and what they were made of."""
+    generator = torch.Generator().manual_seed(0)
+    decoder = readable_decoder()
+    codes = drawn_codes(600, generator)
+    objects = made_of(codes, 0.003, generator)
+    memory = PoseMemory(decoder, resolution=129)
+    memory.find(objects, decoder, generator)
+    return memory, decoder, objects, codes
+
+
+def test_nothing_is_known_before_something_is_found():
+    memory = PoseMemory(readable_decoder(), resolution=8)
+    assert memory.counts == dict.fromkeys(COUNTS, 0)
+    assert not list(memory.parameters())
+
+
+def test_as_many_codes_are_found_as_there_are(found):
+    memory = found[0]
+    assert memory.counts == COUNTS
+    of_shapes = (memory.log_scales < FAR).sum(1)
+    assert sorted(of_shapes.tolist()) == [0] * 6 + [3, 4]
+    assert (memory.places < FAR).sum(1).tolist() == [4, 2]
+
+
+def test_codes_are_those_that_objects_were_made_of(found):
+    memory = found[0]
+    torch.testing.assert_close(memory.angles[:5], ANGLES, rtol=0, atol=0.01)
+    torch.testing.assert_close(memory.places[0, :4], ACROSS, rtol=0, atol=0.1)
+    torch.testing.assert_close(memory.places[1, :2], DOWN, rtol=0, atol=0.1)
+    for shape in range(2):
+        number = torch.cdist(torch.eye(FILLER)[[shape]], memory.shapes).argmin()
+        count = SCALES[shape]
+        expected = LOG_SCALES[shape, :count]
+        torch.testing.assert_close(memory.log_scales[number, :count], expected, rtol=0, atol=0.01)
+    assert (torch.cdist(torch.eye(FILLER)[:2], memory.shapes).amin(1) < 0.02).all()
+    assert (torch.cdist((4 * (2 * COLOURS - 1)).sigmoid(), memory.colours).amin(1) < 0.02).all()
+
+
+def test_objects_are_read_as_the_codes_they_were_made_of(found):
+    """Shapes and colours have numbers of the memory's own; the others go from low to high."""
+    memory, decoder, objects, codes = found
+    read = memory.read(objects, decoder)
+    assert torch.equal(read[:, 1:5], codes[:, 1:5])
+    for column, count in ((0, 2), (5, 3)):
+        pairs = {*zip(codes[:, column].tolist(), read[:, column].tolist(), strict=True)}
+        assert len(pairs) == count
+        assert {own for _, own in pairs} == set(range(count))
+
+
+def test_an_angle_is_the_same_after_a_whole_turn(found):
+    memory, decoder, objects, codes = found
+    turned = copy.deepcopy(memory)
+    turned.angles[:2] += 2 * pi
+    assert torch.equal(turned.read(objects, decoder), memory.read(objects, decoder))
+    assert torch.equal(memory.read(objects, decoder)[:, 2], codes[:, 2])
+
+
+def test_what_is_drawn_is_what_the_decoder_draws_without_noise(found):
+    """But for templates that are read in other places."""
+    memory, decoder, objects, codes = found
+    few = slice(40)
+    with torch.no_grad():
+        expected = decoder(made_of(codes[few], 0.0, torch.Generator()))
+    drawn = memory.draw(memory.read(objects[few], decoder))
+    torch.testing.assert_close(drawn, expected, rtol=0, atol=0.1)
+    assert (drawn - expected).abs().mean() < 1e-3
+    assert float(memory.reach) < decoder.reach  # the window is as large as the larger shape needs
+
+
+def test_what_is_drawn_depends_on_codes_alone(found):
+    """Objects with other noise are drawn bit by bit alike."""
+    memory, decoder, objects, codes = found
+    others = made_of(codes, 0.003, torch.Generator().manual_seed(9))
+    few = slice(10)
+    first, again = (memory.draw(memory.read(some[few], decoder)) for some in (objects, others))
+    assert torch.equal(first, again)
+
+
+def test_objects_that_are_found_again_replace_what_was_known(found):
+    memory, decoder, objects, codes = found
+    again = copy.deepcopy(memory)
+    some = codes[:, 4] == 0
+    again.find(objects[some], decoder, torch.Generator().manual_seed(0))
+    assert (again.places < FAR).sum(1).tolist() == [4, 1]
+    assert again.places[1, 1] == FAR
+
+
+def test_the_same_seed_finds_the_same_bits(found):
+    memory, decoder, objects, _ = found
+    again = PoseMemory(decoder, resolution=129)
+    generator = torch.Generator().manual_seed(0)
+    made_of(drawn_codes(600, generator), 0.003, generator)  # which the memory's generator had drawn before
+    again.find(objects, decoder, generator)
+    for (name, one), (_, other) in zip(memory.named_buffers(), again.named_buffers(), strict=True):
+        assert torch.equal(one, other), name
+
+
+@pytest.mark.parametrize(("reach", "tolerance"), [(40.0, 1e-10), (4.0, 1e-3)])
+def test_templates_are_read_as_grid_sample_reads_them(reach, tolerance, normal, generator):
+    """Values and gradients at the centres of all pixels; with the smaller reach most are beyond the border."""
+    side = 9
+    templates, centre = normal(3, 7, 7), normal(4, 2)
+    turn, log_scale = normal(4), normal(4)
+    shape = torch.randint(3, (4,), generator=generator)
+    pose = Pose(4.5 + centre, torch.stack([turn.cos(), turn.sin()], -1), 0.1 * log_scale)
+    expected = F.grid_sample(
+        templates[shape].unsqueeze(1), own_frame(pose, side, reach), "bilinear", "border", align_corners=True
+    )[:, 0]
+    image, row, column = torch.ones(4, side, side).nonzero(as_tuple=True)
+    pixel = torch.stack([column, row], -1) + 0.5
+    each = Pose(*(tensor[image] for tensor in pose))
+    found = pose_memory._read_templates(templates, shape[image], pixel.double(), each, reach).reshape(4, side, side)
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+    weights = torch.randn(found.shape, generator=generator, dtype=found.dtype)
+    inputs = [templates, centre, turn, log_scale]
+    for ours, wanted in zip(*(torch.autograd.grad(y, inputs, weights, retain_graph=True) for y in (found, expected)), strict=True):
+        torch.testing.assert_close(ours, wanted, rtol=10 * tolerance, atol=10 * tolerance)
+
+
+def test_an_outline_is_where_neighbours_differ(generator, monkeypatch):
+    monkeypatch.setattr(pose_memory, "ELSEWHERE", 0.0)
+    masks = torch.zeros(2, 8, 8)
+    masks[0, 3:5, 2:6] = 1
+    masks[1, 0, 0] = 1
+    codes = torch.arange(12).reshape(2, 6)
+    found, pixels, labels = pose_memory._outline(masks, codes, generator)
+    expected = {
+        (image, column + 0.5, row + 0.5, float(masks[image, row, column]))
+        for image, row, column in itertools.product(range(2), range(8), range(8))
+        if len(masks[image, max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2].unique()) == 2
+    }
+    assert {
+        (int(code[0]) // 6, *at, label) for code, at, label in zip(found, pixels.tolist(), labels.tolist(), strict=True)
+    } == expected
+    assert torch.equal(found, codes[found[:, 0] // 6])
+    monkeypatch.setattr(pose_memory, "ELSEWHERE", 1.0)
+    assert len(pose_memory._outline(masks, codes, generator)[2]) == masks.numel()
+
+
+def sprites(generator):
+    """Squares and ellipses: their masks, and their codes, which are classes."""
+    grid = dsprites()
+    count = 120
+    limits = {"shape": 2, "scale": 2, "orientation": 3, "position_x": 4, "position_y": 4, "colour": 1}
+    classes = torch.stack([torch.randint(limit, (count,), generator=generator) for limit in limits.values()], 1)
+    factors = grid.table(classes)
+    return render(factors).float(), classes
+
+
+def nearly_right_memory():
+    """True poses with errors of a few hundredths, and outlines that are half a pixel too far out."""
+    decoder = TemplateDecoder(SIDE, 1, 4)
+    memory = PoseMemory(decoder, resolution=65)
+    memory.reach.fill_(16.0)
+    line = 16 * torch.linspace(-1, 1, 65)
+    u, v = line, line.unsqueeze(-1)
+    square = 9.598 - torch.maximum(u.abs(), v.abs())
+    ellipse = 7.214 * (1 - ((u / 12.766).square() + (v / 7.214).square()).sqrt())
+    memory.templates[:2] = 2 * (torch.stack([square, ellipse]) + 0.5).clamp(-4, 4)
+    memory.log_scales[:2, :2] = torch.tensor([0.5, 0.6]).log() + 0.02
+    memory.angles[:3] = 2 * pi / 39 * torch.arange(3) + 0.02
+    memory.places[:, :4] = 16 + 32 / 31 * torch.arange(4) - 0.05
+    memory.colours[0] = 1.0
+    memory.shapes[:2] = torch.eye(2, 4)
+    return memory
+
+
+def wrong_pixels(memory, masks, codes):
+    with torch.no_grad():
+        return int(((memory.draw(codes)[:, 0] > 0.5) != (masks > 0.5)).sum())
+
+
+def refined(memory, masks, codes, steps, seed=0):
+    batches = itertools.cycle(zip(masks.split(40), codes.split(40), strict=True))
+    return sum(1 for _ in memory.refine(batches, steps, torch.Generator().manual_seed(seed)))
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Fewer pixels in a step, and fewer steps until it is as large as it becomes."""
+    monkeypatch.setattr(pose_memory, "AT_ONCE", 2**11)
+    monkeypatch.setattr(pose_memory, "WARM_UP", 10)
+
+
+def test_refined_outlines_have_fewer_wrong_pixels(quick, generator):
+    masks, codes = sprites(generator)
+    memory = nearly_right_memory()
+    before = {name: tensor.clone() for name, tensor in memory.named_buffers()}
+    wrong = wrong_pixels(memory, masks, codes)
+    assert wrong > 5 * len(masks)
+    assert refined(memory, masks, codes, (60, 10, 60)) == 130
+    assert wrong_pixels(memory, masks, codes) < wrong / 5
+    for name in ("shapes", "colours", "reach"):
+        assert torch.equal(getattr(memory, name), before[name])
+    for name in ("log_scales", "angles", "places"):
+        tensor, unused = getattr(memory, name), before[name] == FAR
+        assert unused.any()
+        assert torch.equal(tensor[unused], before[name][unused])
+        assert (tensor[~unused] != before[name][~unused]).all()
+    assert not memory.templates[2:].any()
+    assert memory.counts == {"shapes": 2, "scales": 2, "angles": 3, "places": 4, "colours": 1}
+
+
+def test_what_is_fitted_last_are_pixels_that_are_hard_to_tell(quick, generator, monkeypatch):
+    """A twenty-fifth of all, those whose odds are nearest to even."""
+    masks, codes = sprites(generator)
+    given = []
+    step = pose_memory._Fit.step
+    monkeypatch.setattr(
+        pose_memory._Fit, "step", lambda self, *points: given.append((self, points)) or step(self, *points)
+    )
+    memory = nearly_right_memory()
+    refined(memory, masks, codes, (2, 3, 2))
+    assert len(given) == 4
+    assert given[0][0] is given[1][0] is not given[2][0] is given[3][0]
+    outline = len(given[0][1][2])
+    fit = given[3][0]
+    seen = torch.cat([torch.cat([codes, pixels], 1) for _, (codes, pixels, _) in given[2:]]).unique(dim=0)
+    assert len(seen) <= 3 * int(pose_memory.HARD * 1.1 * outline)
+    hard, usual = (fit.logits(*points[:2]).abs().mean() for points in (given[3][1], given[0][1]))
+    assert hard < usual / 2
+
+
+def test_the_same_seed_refines_to_the_same_bits(quick, generator):
+    masks, codes = sprites(generator)
+    memories = [nearly_right_memory() for _ in range(3)]
+    for memory, seed in zip(memories, (0, 0, 1), strict=True):
+        refined(memory, masks, codes, (5, 2, 5), seed)
+    for name in ("templates", "log_scales", "angles", "places"):
+        first, again, other = (getattr(memory, name) for memory in memories)
+        assert torch.equal(first, again)
+        assert not torch.equal(first, other)
+
+
+def test_a_bar_is_drawn_where_its_codes_say():
+    """A constructed solution, with the direction of a turn as in dSprites."""
+    memory = nearly_right_memory()
+    memory.templates[0] = 10 * (8 - 16 * torch.linspace(-1, 1, 65).abs().expand(65, 65))  # |u| < 8
+    memory.angles[0] = 0.3
+    memory.log_scales[0, 0] = log(0.5)
+    memory.places[:, 0] = torch.tensor([30.0, 20.0])
+    drawn = memory.draw(torch.zeros(1, 6, dtype=torch.long))[0, 0]
+    x, y = torch.arange(SIDE) + 0.5 - 30, (torch.arange(SIDE) + 0.5 - 20).unsqueeze(-1)
+    depth = 4 - (cos(0.3) * x - sin(0.3) * y).abs()
+    sure = depth.abs() > 0.25
+    assert torch.equal((drawn > 0.5)[sure], (depth > 0)[sure])
