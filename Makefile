@@ -84,6 +84,12 @@ docs/map.md: setup
 	sed '1s/.*/# Where the claim holds: a map/' report-map/report.md > $@
 
 # Recall over sequences: 45 minutes.
+docs/images.md: setup
+	$(BIN)/tpr-attention reproduce --studies images --store runs-images --report report-images
+	mkdir -p docs/figures && cp report-images/figures/*.png docs/figures/
+	sed '1s/.*/# Images: all numbers/' report-images/report.md > $@
+	$(BIN)/python docs/models/pixels.py runs-images
+
 docs/recall.md: setup
 	$(BIN)/tpr-attention reproduce --studies recall --store runs-recall --report report-recall
 	mkdir -p docs/figures && cp report-recall/figures/*.png docs/figures/

@@ -117,15 +117,15 @@ def test_examples_where_they_cannot_be_written(tmp_path, capsys):
 
 
 def test_answers_of_stored_runs_as_a_picture(tmp_path, capsys):
-    store, figure = tmp_path / "runs", tmp_path / "answers.png"
+    store, figure = tmp_path / "runs", tmp_path / "compared.png"
     keys = ["model=[linear,interpolate]", "steps=2", "train_examples=100", "test_examples=10"]
     assert main(["run", *keys, "--store", str(store)]) == 0
     digests = sorted(Store(store))
     capsys.readouterr()
-    assert main(["answers", *digests, "--store", str(store), "--count", "2", "--figure", str(figure)]) == 0
+    assert main(["compare", *digests, "--store", str(store), "--count", "2", "--figure", str(figure)]) == 0
     said = capsys.readouterr().out
     assert "ood_composition: means over 2 examples" in said
     assert {"linear", "interpolate"} <= set(said.split())
     assert figure.read_bytes().startswith(b"\x89PNG")
-    assert main(["answers", digests[0], "--store", str(store), "--test", "ood_refrence"]) == 2
+    assert main(["compare", digests[0], "--store", str(store), "--test", "ood_refrence"]) == 2
     assert "did you mean 'ood_reference'?" in capsys.readouterr().err

@@ -13,7 +13,7 @@ __all__ = ["COMMANDS", "command_parser"]
 
 COMMANDS = {
     name: f"tpr_attention.commands.{name}"
-    for name in ("reproduce", "run", "report", "runs", "show", "floors", "examples", "answers", "verify")
+    for name in ("reproduce", "run", "report", "runs", "show", "floors", "examples", "compare", "verify")
 }
 COMMANDS["list"] = "tpr_attention.commands.listing"
 """The module of each command."""
@@ -73,7 +73,7 @@ def command_parser() -> ArgumentParser:
     commands.add_subcommand("show", _show(), help="one stored run: spec, losses, provenance, and what its heads do")
     commands.add_subcommand("floors", _floors(), help="how low a loss can be in each test, from the task alone")
     commands.add_subcommand("examples", _examples(), help="what a task asks, in words and as a picture")
-    commands.add_subcommand("answers", _answers(), help="what stored runs answer, as a picture and in numbers")
+    commands.add_subcommand("compare", _compare(), help="what stored runs answer, as a picture and in numbers")
     commands.add_subcommand("verify", _verify(), help="check that every stored file is what was written")
     return parser
 
@@ -90,15 +90,16 @@ def _reproduce() -> ArgumentParser:
         metavar="NAME",
         help="which studies or parts of them (default: the paper's figures and `data-thin`); `readings` varies what "
         "the paper leaves open, `data` the training pairs; `search` and `data-search` repeat the searches for learning "
-        "rates; `beyond`, `depth` and `scaling` go past the paper; `recall` is about sequences; `tpr-attention list` "
-        "shows all",
+        "rates; `beyond`, `depth` and `scaling` go past the paper; `recall` is about sequences, `images` about pixels; "
+        "`tpr-attention list` shows all",
     )
     parser.add_argument("--seeds", type=count(), default=5, help="trainings of each kind")
     parser.add_argument("--steps", type=count(), default=10_000, help="steps of each training")
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="the two main figures with two seeds and 1,000 steps, in less than a minute; overrules the three above",
+        help="the two main figures with two seeds and 1,000 steps, in less than a minute; with `--studies recall` or "
+        "`--studies images` a part of these, in about three minutes; overrules seeds and steps",
     )
     _add_training(parser)
     return parser
@@ -188,7 +189,7 @@ def _examples() -> ArgumentParser:
     return parser
 
 
-def _answers() -> ArgumentParser:
+def _compare() -> ArgumentParser:
     parser = _subparser("What stored runs of one task answer to the same examples of a test.")
     parser.add_argument("digests", nargs="+", type=str, metavar="DIGEST", help="runs, each by the start of its digest")
     _add_store(parser)

@@ -10,6 +10,7 @@ from tpr_attention.runner.store import Store
 from tpr_attention.runner.work import Work, train_group
 from tpr_attention.tasks.task import FinalMeasure, LossAlone
 from tpr_attention.training.points import Point
+from tpr_attention.training.prepare import prepare
 from tpr_attention.training.train import Finished, Pause, train
 
 from . import components
@@ -26,7 +27,7 @@ def ours(task="", model="", **changes):
 
 
 class Alone(components.Lines):
-    """Twice the error without the root; what is called is noted."""
+    """The same loss by itself; what is called is noted."""
 
     def __init__(self, *, seed: int = 0) -> None:
         super().__init__(seed=seed)
@@ -54,7 +55,7 @@ class MeasuredLoss(components.Lines):
         super().__init__(seed=seed)
 
     def measure(self, output, batch):
-        return {"loss": (output - batch.target).abs().mean(-1), **super().measure(output, batch)}
+        return {"absolute": (output - batch.target).abs().mean(-1), **super().measure(output, batch)}
 
 
 class Branches(components.Branching):
@@ -78,11 +79,13 @@ def test_a_loss_alone_is_what_steps_ask_for(model, as_users_run_it):
     list(train([spec.changed({"steps": 15}) for spec in specs]))
     assert (more.count("loss"), CALLS.count("loss")) == (9, 15)
     assert CALLS.count("measure") == more.count("measure")  # both have points at 0, 1, 2, 4, 8 and the end
+    plain = list(train(expected))
     for spec, other in zip(specs, expected, strict=True):
-        found, wanted = ([event for event in of_run(run, one)] for run, one in ((events, spec), (list(train(expected)), other)))
-        assert [event[1:] for event in found if isinstance(event, Point)] == [
-            event[1:] for event in wanted if isinstance(event, Point)
-        ]
+        found, wanted = (
+            [event[1:] for event in of_run(run, one) if isinstance(event, Point)]
+            for run, one in ((events, spec), (plain, other))
+        )
+        assert found == wanted
 
 
 def test_it_is_the_loss_that_is_trained(as_users_run_it):
@@ -112,7 +115,11 @@ class MeasuresMore(components.CompactLines):
     def measure_finally(self, output, batch):
         CALLS.append(f"final {len(output)}")
         error = (output - batch.target).abs()
-        return {**super().measure(output, batch), "smallest": error.amin(-1), "sure": error.new_tensor(error.tolist()).sum(-1)}
+        return {
+            **super().measure(output, batch),
+            "smallest": error.amin(-1),
+            "sure": error.new_tensor(error.tolist()).sum(-1),
+        }
 
 
 def test_more_is_measured_at_the_end_on_more_examples(as_users_run_it):
@@ -120,18 +127,23 @@ def test_more_is_measured_at_the_end_on_more_examples(as_users_run_it):
     assert isinstance(MeasuresMore(), FinalMeasure)
     specs = [ours("MeasuresMore", seed=seed) for seed in range(2)]
     plain = [spec.changed({"task": f"{components.__name__}:CompactLines"}) for spec in specs]
-    short = [spec.changed({"test_examples": 100}) for spec in plain]
     CALLS.clear()
     events = list(train(specs))
     finals = [call for call in CALLS if call.startswith("final")]
     names = {event.run: event.names for event in events if isinstance(event, Finished)}
     found = {event[:3]: event.values for event in events if isinstance(event, Point) and event.group is None}
-    whole, part = curve(plain), curve(short)
-    for spec, one, other in zip(specs, plain, short, strict=True):
+    whole = curve(plain)
+    for spec, one in zip(specs, plain, strict=True):
         assert names[spec.digest]["metrics"] == ["loss", "largest", "smallest", "sure"]
+        run = prepare(one)
         for condition in ("near", "far"):
-            for step in (0, 1, 2, 4):
-                assert found[spec.digest, step, condition] == part[other.digest, step, condition]
+            parts = [run.tests[condition].batch(number) for number in range(2)]
+            with torch.no_grad():
+                measured = [run.task.measure(run.model(*part.inputs), part) for part in parts]
+            means = [float(torch.stack([part[name] for part in measured]).mean()) for name in ("loss", "largest")]
+            assert found[spec.digest, 0, condition] == pytest.approx(means, rel=1e-5)
+            for step in (1, 2, 4):
+                assert len(found[spec.digest, step, condition]) == 2
                 assert found[spec.digest, step, condition] != whole[one.digest, step, condition]
             last = found[spec.digest, 8, condition]
             assert len(last) == 4
@@ -238,8 +250,6 @@ def test_before_finishing_a_model_is_as_if_it_did_not(as_users_run_it):
 
 @pytest.mark.parametrize("model", FINISHING)
 def test_weights_that_are_stored_are_those_that_were_measured_last(model, as_users_run_it):
-    from tpr_attention.training.prepare import prepare
-
     spec = ours(model=model)
     events = list(train([spec]))
     run = prepare(spec)
@@ -261,9 +271,9 @@ def test_together_is_as_alone(model, as_users_run_it):
         for key, tensor in expected.items():
             torch.testing.assert_close(found[key], tensor, rtol=1e-5, atol=1e-6)
         points = [event for event in of_run(together, spec) if isinstance(event, Point)]
-        for one, other in zip(points, (event for event in alone if isinstance(event, Point)), strict=False):
-            assert one.values == pytest.approx(other.values, rel=1e-4, abs=1e-6) or one[1:4] != other[1:4]
-        assert {point[1:4] for point in points} == {event[1:4] for event in alone if isinstance(event, Point)}
+        for one, other in zip(points, (event for event in alone if isinstance(event, Point)), strict=True):
+            assert one[:4] == other[:4]
+            assert one.values == pytest.approx(other.values, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("model", FINISHING)
@@ -321,7 +331,7 @@ def test_a_finish_does_not_write_a_checkpoint_at_every_pause(tmp_path, monkeypat
     write = Checkpoints.write
     monkeypatch.setattr(Checkpoints, "write", lambda self, one: written.append(one.step) or write(self, one))
     specs = tuple(ours(model="Rounds", seed=seed) for seed in range(2))
-    list(train_group(Work(0, specs), Store(tmp_path), CheckpointInterval()))
+    list(train_group(Work(0, specs), Store(tmp_path, create=True), CheckpointInterval()))
     assert written == [8]
 
 

@@ -30,10 +30,9 @@ def command(
     **settings: Any,
 ) -> int:
     """Train what is not stored, then write the report."""
-    setup = QUICK if quick else Setup(int(seeds), int(steps))
     training = TrainingSettings(**settings)
     default = [name for study in STUDIES.values() for name in study.by_default]
-    names = MAIN if quick else studies or default
+    names, setup = _quick(studies) if quick else (studies or default, Setup(int(seeds), int(steps)))
     expect_count(len(_specs(names, Setup(1, setup.steps))) * setup.seeds)  # before they are listed
     specs = _specs(names, setup)
     with open_store(store, training) as runs:
@@ -43,6 +42,17 @@ def command(
         elif not training.dry_run:
             reporting.write(runs, Path(report), setup, console)
     return code
+
+
+def _quick(studies: Sequence[str] | None) -> tuple[Sequence[str], Setup]:
+    """What `--quick` trains: the paper's main figures, or a part of another study."""
+    if not studies:
+        return MAIN, QUICK
+    known = {name: study.quick for name, study in STUDIES.items() if study.quick is not None}
+    if len(studies) != 1 or studies[0] not in known:
+        raise SpecError(f"--quick: expected no study or one of {', '.join(known)}, got {', '.join(studies)}")
+    plan, setup = known[studies[0]]
+    return [plan], setup
 
 
 def _specs(names: Sequence[str], setup: Setup) -> list[RunSpec]:

@@ -97,7 +97,7 @@ def _train_missing(
         elif isinstance(event, Pause):
             stop, now = should_stop(), time.monotonic()
             is_due = now - saved_at >= every.seconds or (every.steps and event.step - saved_step >= every.steps)
-            if stop or is_due or (event.step == work.steps and len(specs) > 1):
+            if stop or is_due or (event.step == work.steps > saved_step and len(specs) > 1):
                 so_far = tuple(point for of_run in points.values() for point in of_run)
                 checkpoints.write(Checkpoint(last.runs, event.step, event.state(), so_far, now - started))
                 saved_at, saved_step = now, event.step

@@ -52,6 +52,7 @@ class Study:
         by_default: The plans that `reproduce` trains if none is named.
         is_scaled: Whether its runs have other steps than those of the setup.
         first_seed: The seed of the first run of each kind; others follow. Its plans make the setup have it.
+        quick: The plan that `reproduce --quick` trains of it, and how much; None if there is no such plan.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Study:
     by_default: tuple[str, ...] = ()
     is_scaled: bool = False
     first_seed: int = 0
+    quick: tuple[str, Setup] | None = None
 
     def specs(self, setup: Setup) -> tuple[RunSpec, ...]:
         """All runs of all plans, each once."""

@@ -36,9 +36,7 @@ def batch():
     ],
 )
 def test_every_choice_answers_with_probabilities(encoder, decoder, composition, batch):
-    model = seeded(
-        ImageComposer, 5, **SIZES, encoder=encoder, decoder=decoder, composition=composition
-    ).eval()
+    model = seeded(ImageComposer, 5, **SIZES, encoder=encoder, decoder=decoder, composition=composition).eval()
     with torch.no_grad():
         answer = model(*(given[:2] for given in batch.inputs))
     assert answer.shape == batch.target[:2].shape
@@ -144,22 +142,24 @@ def test_what_makes_the_update_zero_is_known():
     assert seeded(ImageComposer, 5, **SIZES, composition="swap").output_map() == ()
 
 
-@pytest.mark.parametrize("make", [lambda **o: ImageComposer(5, **SIZES, **o), lambda **o: ImageAutoencoder(**SIZES, **o)])
+@pytest.mark.parametrize(
+    "make", [lambda **o: ImageComposer(5, **SIZES, **o), lambda **o: ImageAutoencoder(**SIZES, **o)]
+)
 def test_errors_name_the_argument(make, as_users_run_it):
     for decoder in DECODERS:
         if decoder != "template":
             with pytest.raises(ValueError, match=f"^clean_up: expected the decoder 'template', got '{decoder}'$"):
                 make(decoder=decoder, clean_up=True)
-    with pytest.raises(TypeError, match="^clean_up: expected True or False, got 'no'$"):
+    with pytest.raises(TypeError, match=r"^clean_up: expected True or False, got 'no'$"):
         make(clean_up="no")
-    with pytest.raises(ValueError, match="^decoder: expected one of .* did you mean 'template'"):
+    with pytest.raises(ValueError, match=r"^decoder: expected one of .* did you mean 'template'"):
         make(decoder="templates")
-    with pytest.raises(ValueError, match="^encoder: expected one of "):
+    with pytest.raises(ValueError, match=r"^encoder: expected one of "):
         make(encoder="x")
 
 
 def test_a_composition_is_one_of_those_there_are(as_users_run_it):
-    with pytest.raises(ValueError, match="^composition: expected one of .* did you mean 'swap'"):
+    with pytest.raises(ValueError, match=r"^composition: expected one of .* did you mean 'swap'"):
         ImageComposer(5, **SIZES, composition="swop")
 
 

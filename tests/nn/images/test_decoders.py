@@ -290,5 +290,5 @@ def test_constructor_errors_name_the_argument(make, message):
 @pytest.mark.parametrize("kind", DECODERS)
 @pytest.mark.parametrize("shape", [(2, 3, FILLER), (2, 6, FILLER), (2, 5, FILLER + 1), (5, FILLER)])
 def test_bad_objects_are_refused(kind, shape, as_users_run_it):
-    with pytest.raises(ValueError, match="^objects: expected .* got shape"):
+    with pytest.raises(ValueError, match=r"^objects: expected .* got shape"):
         DECODERS[kind]()(torch.ones(shape, dtype=torch.float64))

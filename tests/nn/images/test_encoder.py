@@ -207,7 +207,7 @@ def test_a_wave_must_fit_into_the_image():
     for cutoff in (4, 16):
         with pytest.raises(ValueError, match=f"^cutoff: expected at most 3, got {cutoff}$"):
             UnbindingEncoder(**SIZES, cutoff=cutoff)
-    with pytest.raises(ValueError, match="^cutoff: expected at least 1, got 0$"):
+    with pytest.raises(ValueError, match=r"^cutoff: expected at least 1, got 0$"):
         UnbindingEncoder(**SIZES, cutoff=0)
 
 

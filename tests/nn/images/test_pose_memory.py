@@ -178,7 +178,9 @@ def test_templates_are_read_as_grid_sample_reads_them(reach, tolerance, normal, 
     torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
     weights = torch.randn(found.shape, generator=generator, dtype=found.dtype)
     inputs = [templates, centre, turn, log_scale]
-    for ours, wanted in zip(*(torch.autograd.grad(y, inputs, weights, retain_graph=True) for y in (found, expected)), strict=True):
+    for ours, wanted in zip(
+        *(torch.autograd.grad(y, inputs, weights, retain_graph=True) for y in (found, expected)), strict=True
+    ):
         torch.testing.assert_close(ours, wanted, rtol=10 * tolerance, atol=10 * tolerance)
 
 

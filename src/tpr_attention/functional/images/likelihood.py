@@ -43,8 +43,8 @@ def negative_log_likelihood(
 ) -> Float[Tensor, "*shape"]:
     """The cost of every number; the target has zeros and ones only, and no gradient.
 
-    >>> negative_log_likelihood(torch.tensor([0.5, 1.0]), torch.tensor([1.0, 1.0]))
-    tensor([0.6931, 0.0000])
+    >>> negative_log_likelihood(torch.tensor([0.5, 0.9]), torch.tensor([1.0, 1.0]))
+    tensor([0.6931, 0.1054])
     """
     found: Tensor = _NegativeLogLikelihood.apply(output, target)[0]  # type: ignore[no-untyped-call]
     return found

@@ -56,8 +56,8 @@ def modes_of(numbers: Float[Tensor, "b"], most: int = 64) -> Float[Tensor, "clus
     over most of these widths is taken, at the finest width that has it. A mode is the median of what is nearest to it.
 
     >>> numbers = torch.arange(5.0).repeat(100) + 0.05 * torch.randn(500, generator=torch.Generator().manual_seed(0))
-    >>> modes_of(numbers).round()
-    tensor([0., 1., 2., 3., 4.])
+    >>> modes_of(numbers).round().int().tolist()
+    [0, 1, 2, 3, 4]
     """
     low, high = numbers.aminmax()
     if low == high:

@@ -83,7 +83,7 @@ class PoseMemory(nn.Module):
         middle = torch.atan2(angle.sin().mean(), angle.cos().mean())
         _store(self.angles, modes_of((angle - middle + math.pi).remainder(2 * math.pi) - math.pi) + middle)
         shape = torch.cdist(objects[:, 0], self.shapes).argmin(1)
-        for number in range(self.counts["shapes"]):
+        for number in shape.unique().tolist():  # type: ignore[no-untyped-call]
             _store(self.log_scales[number], modes_of(pose.log_scale[shape == number], MOST["scales"]))
         for axis in range(2):
             _store(self.places[axis], modes_of(pose.centre[:, axis]))
@@ -95,10 +95,10 @@ class PoseMemory(nn.Module):
         templates = decoder.template(self.shapes[:known])
         line = torch.linspace(-1, 1, templates.shape[-1], device=templates.device, dtype=templates.dtype)
         far = torch.maximum(line.abs(), line.abs().unsqueeze(-1))
-        share = float(far.expand_as(templates)[templates > 0].max()) + 0.1
-        self.reach.fill_(min(share, 1.0) * decoder.reach)
+        share = min(1.0, float(far.where(templates > 0, 0).max()) + 0.1)
+        self.reach.fill_(share * decoder.reach)
         size = self.templates.shape[-1]
-        fine = torch.linspace(-1, 1, size, device=line.device, dtype=line.dtype) * min(share, 1.0)
+        fine = torch.linspace(-1, 1, size, device=line.device, dtype=line.dtype) * share
         cells = torch.stack(torch.meshgrid(fine, fine, indexing="xy"), -1).expand(known, -1, -1, -1)
         self.templates[:known] = F.grid_sample(templates.unsqueeze(1), cells, align_corners=True)[:, 0]
 

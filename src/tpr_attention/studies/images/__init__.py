@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from tpr_attention.report.results import Results
-from tpr_attention.studies.images.contestants import BLOCKS, FIRST_SEED, Contestant, series_of
+from tpr_attention.studies.images.contestants import BLOCKS, FIRST_SEED, QUICK, Contestant, series_of
 from tpr_attention.studies.images.sections import sections, summary
 from tpr_attention.studies.study import Chapter, Setup, Study
 from tpr_attention.training.spec import RunSpec
@@ -38,9 +38,10 @@ IMAGES = Study(
     "from two images and an action to the image of the answer",
     {
         "images": _specs,
-        **{f"images-{name}": partial(_of, block) for name, block in BLOCKS.items()},
+        **{f"images-{name}": partial(_of, block) for name, block in (*BLOCKS.items(), ("quick", QUICK))},
     },
     _chapter,
     is_scaled=True,
     first_seed=FIRST_SEED,
+    quick=("images-quick", Setup(seeds=1, steps=1_500)),
 )

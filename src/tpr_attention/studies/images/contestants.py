@@ -15,6 +15,7 @@ __all__ = [
     "MAIN",
     "OTHERS",
     "PUBLISHED",
+    "QUICK",
     "SPLITS",
     "STEPS",
     "Contestant",
@@ -158,6 +159,12 @@ DECODERS = {
     )
 }
 """Name of a decoder to it alone, given true fillers."""
+
+QUICK = {
+    "quick": Contestant("unbinding, TPR-Attention, template", _MAIN_LOOK, _parts("unbinding", "template"), seeds=1),
+    "linear": OTHERS["linear"],
+}
+"""A part of the study that takes minutes: the main model without its clean-up, and one that does not compose."""
 
 BLOCKS = {"main": MAIN, "others": OTHERS, "controls": CONTROLS, "published": PUBLISHED, "decoders": DECODERS}
 """The parts of the study."""

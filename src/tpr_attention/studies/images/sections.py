@@ -11,7 +11,7 @@ from tpr_attention.report.drawings import Curves
 from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.report.results import Results
 from tpr_attention.report.tables import Column, Table
-from tpr_attention.studies.images.contestants import BLOCKS, MAIN, OTHERS, SPLITS, series_of
+from tpr_attention.studies.images.contestants import BLOCKS, MAIN, OTHERS, QUICK, SPLITS, Contestant, series_of
 from tpr_attention.studies.kinds import cost, linked
 from tpr_attention.studies.study import Setup
 from tpr_attention.studies.words import listed, percent
@@ -47,7 +47,11 @@ ANCHORS = (
 
 def stored(block: str, results: Results, setup: Setup) -> dict[str, Series]:
     """The contestants of a part with the runs that are stored."""
-    found = {name: (one, results.stored(one)) for name, one in series_of(BLOCKS[block], setup).items()}
+    return _stored(BLOCKS[block], results, setup)
+
+
+def _stored(block: Mapping[str, Contestant], results: Results, setup: Setup) -> dict[str, Series]:
+    found = {name: (one, results.stored(one)) for name, one in series_of(block, setup).items()}
     return {name: replace(one, specs=tuple(specs)) for name, (one, specs) in found.items() if specs}
 
 
@@ -105,6 +109,7 @@ def _others_table(results: Results, setup: Setup) -> Iterator[Table]:
     """All contestants on the union, without clean-up."""
     everyone = {
         **{name: one for name, one in stored("main", results, setup).items() if name == "union"},
+        **_stored({"quick": QUICK["quick"]}, results, setup),
         **stored("others", results, setup),
     }
     held_out = [condition for condition in conditions_of("union") if condition != "in_distribution"]
@@ -169,7 +174,8 @@ def _small_table(name: str, caption: str, block: str, results: Results, setup: S
 
 def figures(setup: Setup) -> tuple[Plan, ...]:
     """The contestants over training."""
-    series = (*series_of({"union": MAIN["union"]}, setup).values(), *series_of(OTHERS, setup).values())
+    drawn = {"union": MAIN["union"], "quick": QUICK["quick"], **OTHERS}
+    series = tuple(series_of(drawn, setup).values())
     panels = tuple(
         Panel("union held out", words, {"test": words}, condition, Band(1, "SE"), series, metric="iou", scale="linear")
         for condition, words in SHOWN.items()

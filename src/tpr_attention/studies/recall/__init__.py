@@ -60,4 +60,5 @@ RECALL = Study(
     {"recall": _specs, "recall-thin": _thin},
     _chapter,
     is_scaled=True,
+    quick=("recall-thin", Setup(seeds=1)),
 )

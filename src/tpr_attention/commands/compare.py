@@ -1,4 +1,4 @@
-"""`tpr-attention answers`: what stored runs answer to the same examples, as a picture and in numbers."""
+"""`tpr-attention compare`: what stored runs answer to the same examples, as a picture and in numbers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
