@@ -114,10 +114,9 @@ class Stack:
     @torch.no_grad()
     def _is_stackable(self) -> bool:
         """Whether the model and the measure can be called for all runs at once, also in training, and gain by it."""
-        batch = self.pool.batch(0)
-        if sum(tensor[0].numel() for tensor in batch.inputs) > LARGE_BATCH:
+        if sum(tensor[0].numel() for tensor in self.pool.batch(0).inputs) > LARGE_BATCH:
             return False
-        batch = batch.map(lambda tensor: tensor[:, :2])
+        batch = self.pool.batch(0).map(lambda tensor: tensor[:, :2])
         weights = {name: tensor.clone() for name, tensor in (self._named(self.weights) | self.fixed).items()}
         try:
             for training in (False, True):
