@@ -1,7 +1,7 @@
 """Outlines that are refined have fewer wrong pixels."""
 
 import itertools
-from math import pi
+from math import log, pi
 
 import pytest
 import torch
