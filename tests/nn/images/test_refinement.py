@@ -1,7 +1,7 @@
 """Outlines that are refined have fewer wrong pixels."""
 
 import itertools
-from math import log, pi
+from math import cos, log, pi, sin
 
 import pytest
 import torch
