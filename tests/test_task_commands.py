@@ -129,3 +129,11 @@ def test_answers_of_stored_runs_as_a_picture(tmp_path, capsys):
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert main(["compare", digests[0], "--store", str(store), "--test", "ood_refrence"]) == 2
     assert "did you mean 'ood_reference'?" in capsys.readouterr().err
+
+
+def test_a_quick_version_of_a_study(tmp_path, capsys):
+    quick = ["reproduce", "--quick", "--store", str(tmp_path / "runs"), "--dry-run", "--studies"]
+    assert main([*quick, "images"]) == 0
+    assert "2 runs" in capsys.readouterr().out
+    assert main([*quick, "beyond"]) == 2
+    assert "--quick: expected no study or one of recall, images, got beyond" in capsys.readouterr().err
