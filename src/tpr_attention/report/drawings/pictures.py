@@ -44,8 +44,8 @@ METADATA: dict[str, dict[str, None]] = {
 FORMATS = tuple(METADATA)
 """The formats of pictures, which are also the endings of their files."""
 
-SIDE, BETWEEN, BLOCK, LETTER, TOP, MARGIN = 0.95, 0.06, 0.22, 0.085, 0.42, 0.12
-"""Inches of a grid of images: an image, between two, between groups of rows, a letter, above and around all."""
+SIDE, BETWEEN, BLOCK, LETTER, LINE, TOP, MARGIN = 0.95, 0.06, 0.22, 0.085, 0.17, 0.42, 0.12
+"""Inches of a grid of images: an image, between two, between groups of rows, a letter, a line, above and around all."""
 
 
 def settings() -> AbstractContextManager[None]:
@@ -90,15 +90,16 @@ def image_grid(arrays: Mapping[str, Mapping[str, UInt8[np.ndarray, "n h w 3"]]])
     """
     parts = list(dict.fromkeys(part for found in arrays.values() for part in found))
     counts = {condition: max(map(len, found.values()), default=0) for condition, found in arrays.items()}
+    above = TOP + LINE * max((part.count("\n") for part in parts), default=0)
     names = 2 * MARGIN + LETTER * max(map(len, arrays), default=0)
     width = names + len(parts) * (SIDE + BETWEEN) - BETWEEN + MARGIN
-    height = TOP + sum(count * (SIDE + BETWEEN) - BETWEEN + BLOCK for count in counts.values()) - BLOCK + MARGIN
+    height = above + sum(count * (SIDE + BETWEEN) - BETWEEN + BLOCK for count in counts.values()) - BLOCK + MARGIN
     with settings(), matplotlib.rc_context({"text.parse_math": False}):
         figure = Figure(figsize=(width, height))
         for column, part in enumerate(parts):
             middle = names + column * (SIDE + BETWEEN) + SIDE / 2
-            figure.text(middle / width, 1 - (TOP - 0.08) / height, part, ha="center", va="bottom", size=9.5)
-        top = TOP
+            figure.text(middle / width, 1 - (above - 0.08) / height, part, ha="center", va="bottom", size=9.5)
+        top = above
         for condition, found in arrays.items():
             middle = top + (counts[condition] * (SIDE + BETWEEN) - BETWEEN) / 2
             figure.text(MARGIN / width, 1 - middle / height, condition, va="center", size=9.5)
