@@ -16,7 +16,7 @@ from tpr_attention.studies.kinds import cost, linked
 from tpr_attention.studies.study import Setup
 from tpr_attention.studies.words import listed, percent
 
-__all__ = ["figures", "sections", "summary"]
+__all__ = ["sections", "summary"]
 
 TESTS = {
     "ood_reference": "reference held out",
@@ -172,19 +172,20 @@ def _small_table(name: str, caption: str, block: str, results: Results, setup: S
         yield Table(name, f"{caption} {NOT_ALL}", columns, rows)
 
 
-def figures(setup: Setup) -> tuple[Plan, ...]:
-    """The contestants over training."""
+def _figure(results: Results, setup: Setup) -> Iterator[Curves]:
+    """The contestants that are stored, over training."""
     drawn = {"union": MAIN["union"], "quick": QUICK["quick"], **OTHERS}
-    series = tuple(series_of(drawn, setup).values())
+    series = tuple(_stored(drawn, results, setup).values())
     panels = tuple(
         Panel("union held out", words, {"test": words}, condition, Band(1, "SE"), series, metric="iou", scale="linear")
         for condition, words in SHOWN.items()
     )
     caption = (
-        "Intersection over union of answers over training, for a model that holds out the union of all splits. The "
-        "main model goes on after training: its last point is after the clean-up."
+        "Intersection over union of answers over training, for models that hold out the union of all splits. The "
+        "clean-up comes after training, and is not shown."
     )
-    return (Plan("images-contestants", "From two images to an image", caption, panels),)
+    if series:
+        yield Curves(Plan("images-contestants", "From two images to an image", caption, panels), results)
 
 
 def summary(results: Results, setup: Setup) -> Iterator[str]:
@@ -223,13 +224,11 @@ def _operators(results: Results, setup: Setup) -> Iterator[str]:
 
 def sections(results: Results, setup: Setup) -> list[Section]:
     """The parts of which something is stored."""
-    plan = figures(setup)[0]
-    drawn: list[Block] = [Curves(plan, results)] if any(results.stored(one) for one in plan.series()) else []
     parts: Mapping[str, Sequence[Block]] = {
         "Images: the main model": [*map(Text, summary(results, setup)), Text(PRIOR), *_main_table(results, setup)],
         "Images: the contestants": [
             *map(Text, _operators(results, setup)),
-            *drawn,
+            *_figure(results, setup),
             *_others_table(results, setup),
         ],
         "Images: controls": [
