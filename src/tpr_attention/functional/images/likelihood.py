@@ -41,7 +41,7 @@ class _NegativeLogLikelihood(torch.autograd.Function):
 def negative_log_likelihood(
     output: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"]
 ) -> Float[Tensor, "*shape"]:
-    """The cost of every number; the target has zeros and ones only, and no gradient.
+    """The cost of every number; the target has zeros and ones only, and no gradient. There are no second derivatives.
 
     >>> negative_log_likelihood(torch.tensor([0.5, 0.9]), torch.tensor([1.0, 1.0]))
     tensor([0.6931, 0.1054])

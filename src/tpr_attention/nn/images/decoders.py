@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.images.phases import POSITION_DIM, angles_of, moved, waves_to_image
-from tpr_attention.functional.signature import expect, expect_positive, expect_whole
+from tpr_attention.functional.signature import expect, expect_number, expect_positive, expect_whole
 
 __all__ = ["BindingDecoder", "Pose", "SpectrumDecoder", "TemplateDecoder"]
 
@@ -64,6 +64,9 @@ class BindingDecoder(nn.Module, ABC):
         found: Tensor = (GAIN * self.colour(objects[..., -1, :])).sigmoid()
         return found
 
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name)}" for name in ("side", "channels", "num_contents", "filler_dim"))
+
 
 class SpectrumDecoder(BindingDecoder):
     r"""Draws waves that the content decides, with phases that the position turns.
@@ -95,6 +98,7 @@ class SpectrumDecoder(BindingDecoder):
     ) -> None:
         super().__init__(side, channels, num_contents, filler_dim, device, dtype)
         self.cutoff = expect_whole("cutoff", cutoff, 1, (side - 1) // 2)
+        expect_whole("hidden_dim", hidden_dim, 2)
         last = nn.Linear(hidden_dim, 2 * (2 * cutoff + 1) * (cutoff + 1), device=device, dtype=dtype)
         with torch.no_grad():
             last.weight.mul_(0.1)
@@ -146,7 +150,7 @@ class TemplateDecoder(BindingDecoder):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(side, channels, 3, filler_dim, device, dtype)
-        self.resolution, self.reach = expect_whole("resolution", resolution, 2), reach
+        self.resolution, self.reach = expect_whole("resolution", resolution, 2), expect_number("reach", reach)
         line = torch.linspace(-1, 1, resolution, device=device, dtype=dtype)
         distance = reach * (line.square() + line.square().unsqueeze(-1)).sqrt()
         disc = (reach / 2 - distance).clamp(-6, 6)  # half the window, with a soft border

@@ -70,8 +70,8 @@ class UnbindingEncoder(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.side, self.channels, self.num_contents = expect_positive(
-            side=side, channels=channels, num_contents=num_contents
+        self.side, self.channels, self.num_contents, _ = expect_positive(
+            side=side, channels=channels, num_contents=num_contents, hidden_dim=hidden_dim
         )
         self.filler_dim = expect_whole("filler_dim", filler_dim, POSITION_DIM)
         self.cutoff = expect_whole("cutoff", cutoff, 1, (side - 1) // 2)
