@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
@@ -54,7 +55,7 @@ class ImageModel(nn.Module):
         return 0 if self.memory is None else sum(REFINED)
 
     def finish(self, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
-        """Find the codes of training images, and refine what they draw."""
+        """Find the codes of training images, and refine what they draw; forget them if that draws no better."""
         if self.memory is None:
             return
         read = self._read(batches)
@@ -67,6 +68,11 @@ class ImageModel(nn.Module):
         memory = self.memory
         examples = ((images.sum(1), memory.read(found, decoder)) for images, found in read)
         yield from memory.refine(examples, REFINED, generator)
+        images, found = next(read)
+        drawn = {"codes": memory.draw(memory.read(found, decoder)), "fillers": decoder(found)}
+        costs = {name: float(negative_log_likelihood(one, images).mean()) for name, one in drawn.items()}
+        if costs["codes"] > costs["fillers"]:
+            memory.forget()
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
         """All images of training batches, and their objects."""

@@ -89,6 +89,11 @@ class PoseMemory(nn.Module):
             _store(self.places[axis], modes_of(pose.centre[:, axis]))
         self._crop(decoder)
 
+    def forget(self) -> None:
+        """Be as empty as at the start."""
+        for codes in (self.shapes, self.log_scales, self.angles, self.places, self.colours):
+            codes.fill_(FAR)
+
     def _crop(self, decoder: TemplateDecoder) -> None:
         """Templates with finer cells, as far as they reach: the rest of the window is empty."""
         known = self.counts["shapes"]
