@@ -170,6 +170,7 @@ def finished(batch):
         patch.setattr(image_model, "LOOKED_AT", 50)
         patch.setattr(image_model, "REFINED", (3, 2, 3))
         patch.setattr("tpr_attention.nn.images.pose_memory.AT_ONCE", 64)
+        patch.setattr(image_model, "negative_log_likelihood", lambda output, target: 0 * output)  # codes are kept
         before = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
         after = copy.deepcopy(before)
         steps = after.finishing_steps
@@ -177,6 +178,19 @@ def finished(batch):
         again = copy.deepcopy(before)
         list(again.finish(itertools.repeat(batch), torch.Generator().manual_seed(0)))
     return before, after, again, steps, pauses
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_codes_that_draw_worse_are_forgotten(keeps, batch, monkeypatch):
+    monkeypatch.setattr(image_model, "LOOKED_AT", 50)
+    monkeypatch.setattr(image_model, "REFINED", (1, 1, 1))
+    model = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
+    worse = -1.0 if keeps else 1.0
+    draw = model.memory.draw
+    monkeypatch.setattr(model.memory, "draw", lambda codes: worse + draw(codes))
+    monkeypatch.setattr(image_model, "negative_log_likelihood", lambda output, target: output)
+    list(model.finish(itertools.repeat(batch), torch.Generator().manual_seed(0)))
+    assert (model.memory.counts["shapes"] > 0) == keeps
 
 
 def test_before_it_is_finished_a_model_draws_by_fillers(finished, batch):

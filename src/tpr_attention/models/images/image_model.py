@@ -69,9 +69,10 @@ class ImageModel(nn.Module):
         examples = ((images.sum(1), memory.read(found, decoder)) for images, found in read)
         yield from memory.refine(examples, REFINED, generator)
         images, found = next(read)
-        drawn = {"codes": memory.draw(memory.read(found, decoder)), "fillers": decoder(found)}
-        costs = {name: float(negative_log_likelihood(one, images).mean()) for name, one in drawn.items()}
-        if costs["codes"] > costs["fillers"]:
+        with torch.no_grad():
+            by_codes = negative_log_likelihood(memory.draw(memory.read(found, decoder)), images).mean()
+            by_fillers = negative_log_likelihood(decoder(found), images).mean()
+        if by_codes > by_fillers:
             memory.forget()
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
