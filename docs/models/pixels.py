@@ -24,4 +24,3 @@ if __name__ == "__main__":
     }
     path = Path(__file__).with_suffix(".safetensors")
     save_file(weights, path, {"spec": spec.to_json()})
-    print(f"{path}: run {spec.digest}, {path.stat().st_size / 1e6:.1f} MB")
