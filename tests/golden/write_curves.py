@@ -25,17 +25,26 @@ def _recall(model):
     return {"task": case.task, **task, **options, "training.batch_size": 8, "training.learning_rate": 0.001}
 
 
+def _images(model):
+    """With the task of the conformance tests, in small batches."""
+    case = "images-composition" if model == "images-composer" else "images-reconstruction"
+    given = {"task.given": "fillers"} if model == "images-decoder" else {}
+    small = {"training.batch_size": 4, "training.train_examples": 200, "training.test_examples": 12, "task.angles": 9}
+    return {"task": case, **given, **small, "training.learning_rate": 0.001}
+
+
 TASKS = {
     "composition": lambda model: {"task": "composition", "split": "scale_pos", "interaction": "scale_pos"},
     "recall": _recall,
+    "images": _images,
 }
 """For each folder of `models`, what a model is trained with."""
 
 
 def curves(model):
     """Fifty steps in float64, at a few steps: (condition, step) to the loss."""
-    training = {"steps": 50, "train_examples": 1000, "test_examples": 100}
-    spec = RunSpec.of({"model": model, **TASKS[MODELS[model].split(".")[2]](model), **training})
+    training = {"training.steps": 50, "training.train_examples": 1000, "training.test_examples": 100}
+    spec = RunSpec.of({"model": model, **training, **TASKS[MODELS[model].split(".")[2]](model)})
     points = (event for event in train([spec], compiled=False, dtype=torch.float64) if isinstance(event, Point))
     return {
         (point.condition, point.step): point.values[0]

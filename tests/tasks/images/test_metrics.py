@@ -20,7 +20,7 @@ def by_loops(output, target):
             seen = there = wrong = False
             for channel in range(channels):
                 p, t = output[channel, row, column].item(), target[channel, row, column].item()
-                nll -= log(max(p if t == 1 else 1 - p, 1e-6))
+                nll -= log(max(p if t == 1 else 1 - p, 1e-12))
                 sse += (p - t) ** 2
                 wrong_numbers += (p > 0.5) != (t == 1)
                 seen, there, wrong = seen or p > 0.5, there or t == 1, wrong or (p > 0.5) != (t == 1)

@@ -25,7 +25,7 @@ class _NegativeLogLikelihood(torch.autograd.Function):
     def forward(output: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         # the sign says in which direction the output should go
         right = torch.where(target > 0.5, output, output - 1)
-        return right.abs().clamp(min=LEAST).log().neg(), right
+        return right.abs().clamp(min=_least(right)).log().neg(), right
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor]) -> None:
@@ -35,7 +35,11 @@ class _NegativeLogLikelihood(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None]:
         (right,) = ctx.saved_tensors
-        return torch.where(right.abs() < LEAST, 0, -grad / right), None
+        return torch.where(right.abs() < _least(right), 0, -grad / right), None
+
+
+def _least(right: Tensor) -> float:
+    return max(LEAST, torch.finfo(right.dtype).tiny)
 
 
 def negative_log_likelihood(
