@@ -219,7 +219,7 @@ def test_finishing_changes_buffers_alone(finished):
         assert torch.equal(one, other), name
         assert other.requires_grad
         assert other.grad is None
-    assert after.memory.counts["shapes"] >= 2
+    assert after.memory.counts["shapes"] >= 1
     for name, tensor in after.named_buffers():
         assert tensor.isfinite().all(), name
         assert not tensor.requires_grad
