@@ -106,3 +106,15 @@ def test_modes_do_not_depend_on_order_place_or_unit(generator):
     found = modes_of(numbers)
     assert torch.equal(modes_of(numbers.flip(0)), found)
     torch.testing.assert_close(modes_of(8 * numbers - 4), 8 * found - 4)
+
+
+def test_two_of_three_clusters_that_are_alike_are_told_apart():
+    """The error falls most at the first of two steps; the last fall counts."""
+    generator = torch.Generator().manual_seed(0)
+    centres = torch.tensor([[0.0, 0.0], [0.2, 0.0], [10.0, 0.0]])
+    points = centres.repeat(60, 1) + 0.005 * torch.randn(180, 2, generator=generator)
+    assert len(centres_of(points, generator)) == 3
+
+
+def test_equal_points_are_one_cluster():
+    assert len(centres_of(torch.ones(20, 2), torch.Generator().manual_seed(0))) == 1
