@@ -176,6 +176,13 @@ class TemplateDecoder(BindingDecoder):
         """The template of each filler of shape."""
         return (self.base + torch.einsum("...d,duv->...uv", shape, self.templates)) * self.gain.exp()
 
+    def seen(self, shape: Float[Tensor, "b f"]) -> Float[Tensor, "b entries"]:
+        """Where the templates of fillers of shape point: as far apart as these are, whatever their contrast."""
+        basis = torch.cat([self.base.unsqueeze(0), self.templates]).flatten(1)
+        left, sizes, _ = torch.linalg.svd(basis, full_matrices=False)
+        found: Tensor = F.normalize(F.pad(shape, (1, 0), value=1.0) @ (left * sizes), dim=-1)
+        return found
+
     def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
         pose = self.pose(objects)
         cells = own_frame(pose, self.side, self.reach)

@@ -76,13 +76,15 @@ class PoseMemory(nn.Module):
     @torch.no_grad()
     def find(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder, generator: torch.Generator) -> None:
         """Find the codes of these objects, and take over the templates of a decoder."""
-        _store(self.shapes, centres_of(objects[:, 0], generator))
+        seen = decoder.seen(objects[:, 0])
+        centres = centres_of(seen, generator)
+        shape = torch.cdist(seen, centres).argmin(1)
+        _store(self.shapes, torch.stack([objects[shape == k, 0].mean(0) for k in range(len(centres))]))
         _store(self.colours, centres_of(decoder.colours(objects), generator))
         pose = decoder.pose(objects)
         angle = _angle(pose)
         middle = torch.atan2(angle.sin().mean(), angle.cos().mean())
         _store(self.angles, modes_of((angle - middle + math.pi).remainder(2 * math.pi) - math.pi) + middle)
-        shape = torch.cdist(objects[:, 0], self.shapes).argmin(1)
         for number in shape.unique().tolist():  # type: ignore[no-untyped-call]
             _store(self.log_scales[number], modes_of(pose.log_scale[shape == number], MOST["scales"]))
         for axis in range(2):
@@ -111,7 +113,9 @@ class PoseMemory(nn.Module):
     def read(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder) -> Int[Tensor, "b codes"]:
         """The nearest codes."""
         pose = decoder.pose(objects)
-        shape = torch.cdist(objects[:, 0], self.shapes).argmin(1)
+        known = self.shapes[:, 0] < FAR
+        distance = torch.cdist(decoder.seen(objects[:, 0]), decoder.seen(self.shapes))
+        shape = distance.where(known, torch.inf).argmin(1)
         turn = (_angle(pose).unsqueeze(-1) - self.angles).remainder(2 * math.pi)
         turn = torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
         codes = [
