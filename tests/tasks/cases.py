@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
+from math import inf
 from typing import Any, NamedTuple
 
 import torch
@@ -24,6 +25,7 @@ class Case(NamedTuple):
         in_training: The conditions that have no such example; all others have no other.
         right_output: The output with a loss of zero; the target if not given.
         wrong_output: An output with a loss and a gradient; the right one with noise if not given.
+        limits: The least and the largest number of an output: a likelihood is lowest at these.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Case(NamedTuple):
     in_training: tuple[str, ...] = ("train", "in_distribution")
     right_output: Callable[[Batch], Tensor] = lambda batch: batch.target
     wrong_output: Callable[[Batch], Tensor] | None = None
+    limits: tuple[float, float] = (-inf, inf)
 
     @property
     def path(self) -> str:

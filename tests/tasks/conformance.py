@@ -18,7 +18,9 @@ from tpr_attention.tasks.task import (
     BestAnswer,
     CompactExamples,
     EvenGroups,
+    FinalMeasure,
     Floors,
+    LossAlone,
     NamedAxes,
     Pictures,
     Stackable,
@@ -112,8 +114,25 @@ def the_loss_is_zero_at_the_target(case: Case) -> None:
         output = case.right_output(batch).clone().requires_grad_()
         loss = loss_of(task, output, batch)
         assert loss.max() < 1e-6
-        # a likelihood is lowest at a border, where its gradient is one over the numbers of an example
-        assert torch.autograd.grad(loss.sum(), output)[0].abs().max() < 1e-3
+        gradient = torch.autograd.grad(loss.sum(), output)[0]
+        assert ((output - gradient).clamp(*case.limits) - output).abs().max() < 1e-4  # no step inside the limits
+
+
+def what_is_measured_for_steps_and_at_the_end_is_what_is_measured(case: Case) -> None:
+    task = case.task
+    batch = task.draw("train", COUNT, generator(), torch.float64)
+    output = wrong_output(case, batch)
+    found = task.measure(output, batch)
+    if isinstance(task, LossAlone):
+        assert torch.equal(task.loss(output, batch), next(iter(found.values())))
+        together = batch.map(lambda tensor: tensor.unsqueeze(0))
+        assert torch.equal(task.loss(output.unsqueeze(0), together)[0], task.loss(output, batch))
+    if isinstance(task, FinalMeasure):
+        finally_found = task.measure_finally(output, batch)
+        assert list(finally_found)[: len(found)] == list(found)
+        assert len(finally_found) > len(found)
+        assert all(torch.equal(finally_found[name], values) for name, values in found.items())
+        assert task.quick_examples > 0
 
 
 def the_loss_has_a_gradient(case: Case) -> None:
@@ -243,6 +262,7 @@ CHECKS = (
     metrics_are_numbers_of_examples,
     the_loss_is_zero_at_the_target,
     the_loss_has_a_gradient,
+    what_is_measured_for_steps_and_at_the_end_is_what_is_measured,
     measuring_works_for_many_runs_at_once_and_can_be_traced,
     measuring_works_on_other_devices_and_dtypes,
     an_output_of_another_shape_and_an_unknown_condition_are_refused,

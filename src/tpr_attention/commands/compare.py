@@ -1,17 +1,16 @@
 """`tpr-attention compare`: what stored runs answer to the same examples, as a picture and in numbers."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import UInt8
 from rich.console import Console
 
+from tpr_attention.commands.figures import FigureFile
 from tpr_attention.console import table
 from tpr_attention.imports import is_path, nearest
 from tpr_attention.report.style import number
-from tpr_attention.runner.files import write_file
-from tpr_attention.runner.store import Store, StoreError
+from tpr_attention.runner.store import Store
 from tpr_attention.training.spec import RunSpec, SpecError
 
 __all__ = ["command"]
@@ -23,7 +22,7 @@ def command(
     digests: Sequence[str], store: str, test: str | None, count: int, console: Console, figure: str | None = None
 ) -> int:
     """Draw some examples of a test, and show what each run answers."""
-    form = _form(figure) if figure is not None else ""
+    file = None if figure is None else FigureFile(figure)
     runs = Store(store)
     specs = [runs.check(runs.find(digest)) for digest in digests]
     _expect_one_task(specs)
@@ -38,7 +37,7 @@ def command(
     test = task.conditions[-1] if test is None else test
     if test not in task.conditions:
         raise SpecError(f"test: expected one of {list(task.conditions)}, got {test!r}{nearest(test, task.conditions)}")
-    if figure is not None and not isinstance(task, Pictures):
+    if file is not None and not isinstance(task, Pictures):
         raise SpecError(f"figure: task {specs[0].task.name!r} has no pictures")
     batch = task.draw(test, count, named_generator(specs[0].seed, f"examples/{test}"), torch.float32)
     pictures = {} if not isinstance(task, Pictures) else {n: p.numpy() for n, p in task.pictures(batch).items()}
@@ -54,14 +53,16 @@ def command(
             answer = task.pictures(batch._replace(target=output))["target"].numpy()
             pictures[label] = _marked(answer, target)
     table(f"{test}: means over {count} examples", ["run", *found], rows, console)
-    if figure is not None and target is not None:
+    if file is not None and target is not None:
+        from tpr_attention.report.drawings.pictures import image_grid
+
         columns, names = {**pictures, "target": target}, task.group_names
         kinds = [", ".join(names[name][int(of[row])] for name, of in batch.groups.items()) for row in range(count)]
         rows_of = {
             f"{row + 1}: {kind}": {part: images[row : row + 1] for part, images in columns.items()}
             for row, kind in enumerate(kinds)
         }
-        _draw(rows_of, Path(figure), form)
+        file.write(lambda: image_grid(rows_of))
         console.print(f"as a picture: {figure}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
@@ -97,18 +98,3 @@ def _marked(answer: UInt8[np.ndarray, "n h w 3"], target: UInt8[np.ndarray, "n h
     answer = np.where(answer > 127, 255, 0).astype(np.uint8)
     wrong = (answer != np.where(target > 127, 255, 0)).any(-1, keepdims=True)
     return np.where(wrong, np.array(WRONG, np.uint8), answer)
-
-
-def _form(figure: str) -> str:
-    from tpr_attention.report.drawings.pictures import form_of  # only now: matplotlib takes a second
-
-    return form_of(figure)
-
-
-def _draw(arrays: Mapping[str, Mapping[str, np.ndarray]], path: Path, form: str) -> None:
-    from tpr_attention.report.drawings.pictures import encoded, image_grid
-
-    try:
-        write_file(path, encoded(image_grid(arrays), form))
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,16 +1,13 @@
 """`tpr-attention examples`: what a task asks, in words and as a picture."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-import numpy as np
 from rich.console import Console
 
+from tpr_attention.commands.figures import FigureFile
 from tpr_attention.commands.keys import parse_line
 from tpr_attention.console import table
-from tpr_attention.runner.files import write_file
-from tpr_attention.runner.store import StoreError
 from tpr_attention.training.spec import SpecError
 from tpr_attention.training.sweep import sweep
 
@@ -19,7 +16,7 @@ __all__ = ["command"]
 
 def command(changes: Sequence[str], count: int, console: Console, figure: str | None = None) -> int:
     """Show some examples of training and of each test."""
-    form = _form(figure) if figure is not None else ""
+    file = None if figure is None else FigureFile(figure)
     sys.path.insert(0, "")  # what the user brings may lie in the folder the command is called from
     (spec, *others) = sweep({}, parse_line(changes))
     if others:
@@ -35,7 +32,7 @@ def command(changes: Sequence[str], count: int, console: Console, figure: str | 
         condition: task.draw(condition, count, named_generator(spec.seed, f"examples/{condition}"), torch.float32)
         for condition in ("train", *task.conditions)
     }
-    if figure is not None and not isinstance(task, Pictures):
+    if file is not None and not isinstance(task, Pictures):
         raise SpecError(f"figure: task {spec.task.name!r} has no pictures")
     for condition, batch in batches.items():
         rows = (
@@ -45,26 +42,13 @@ def command(changes: Sequence[str], count: int, console: Console, figure: str | 
         )
         numbered = [[str(place), *row.values()] for place, row in enumerate(rows, start=1)]
         table(condition, ["", *rows[0]], numbered, console)
-    if figure is not None and isinstance(task, Pictures):
+    if file is not None and isinstance(task, Pictures):
+        from tpr_attention.report.drawings.pictures import image_grid
+
         pictures = {condition: task.pictures(batch) for condition, batch in batches.items()}
         arrays = {
             condition: {part: images.numpy() for part, images in parts.items()} for condition, parts in pictures.items()
         }
-        _draw(arrays, Path(figure), form)
+        file.write(lambda: image_grid(arrays))
         console.print(f"as a picture: {figure}", markup=False, highlight=False, soft_wrap=True)
     return 0
-
-
-def _form(figure: str) -> str:
-    from tpr_attention.report.drawings.pictures import form_of  # only now: matplotlib takes a second
-
-    return form_of(figure)
-
-
-def _draw(arrays: Mapping[str, Mapping[str, np.ndarray]], path: Path, form: str) -> None:
-    from tpr_attention.report.drawings.pictures import encoded, image_grid
-
-    try:
-        write_file(path, encoded(image_grid(arrays), form))
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,18 +1,17 @@
 """`tpr-attention show`: one stored run."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tpr_attention.commands.figures import FigureFile
 from tpr_attention.console import DIVERGED, diverged_words, table
-from tpr_attention.report.inspection import Inspection, Layer, transfers
+from tpr_attention.report.inspection import Layer, transfers
 from tpr_attention.report.style import number
-from tpr_attention.runner.files import write_file
-from tpr_attention.runner.store import Store, StoreError
+from tpr_attention.runner.store import Store
 from tpr_attention.studies.paper.heads import heads_of
 from tpr_attention.training.options import default_options
 from tpr_attention.training.spec import SpecError, Training
@@ -22,7 +21,7 @@ __all__ = ["command"]
 
 def command(digest: str, store: str, console: Console, figure: str | None = None) -> int:
     """Show a run's spec, its metrics at the end, where it comes from, and what its heads do."""
-    form = _format(figure) if figure is not None else ""
+    file = None if figure is None else FigureFile(figure)
     runs = Store(store)
     digest = runs.find(digest)
     divergence = runs.divergence(digest)
@@ -37,10 +36,12 @@ def command(digest: str, store: str, console: Console, figure: str | None = None
         return code
     for layer in inspection.layers:
         _print_layer(layer, console)
-    if figure is None:
+    if file is None:
         console.print("Each head as a picture: --figure heads.png", highlight=False)
     else:
-        _draw(inspection, Path(figure), form)
+        from tpr_attention.report.drawings import heat_maps
+
+        file.write(lambda: heat_maps.draw(inspection))
         console.print(f"Each head as a picture: {figure}", markup=False, highlight=False, soft_wrap=True)
     return code
 
@@ -108,18 +109,3 @@ def _print_layer(layer: Layer, console: Console) -> None:
     shown.caption = "copied: -1 erases, +1 writes; mixed: how large the rest of the map of fillers is"
     shown.caption_justify = "left"
     console.print(shown)
-
-
-def _format(figure: str) -> str:
-    from tpr_attention.report.drawings.pictures import form_of  # only now: matplotlib takes a second
-
-    return form_of(figure)
-
-
-def _draw(inspection: Inspection, path: Path, form: str) -> None:
-    from tpr_attention.report.drawings import heat_maps, pictures
-
-    try:
-        write_file(path, pictures.encoded(heat_maps.draw(inspection), form))
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

@@ -14,7 +14,7 @@ def shows_what_is_held_out(task, batch):
     return torch.stack([task.held_out(read_frames(each, task.grid, warped).factors) for each in images]).any(0)
 
 
-IMAGES = {
+CASES = {
     "images-composition": Case("images-composition", {"angles": 2}, shows_what_is_held_out),
     "images-union": Case("images-composition", {"split": "union", "angles": 2}, shows_what_is_held_out),
     "images-noisy": Case("images-composition", {"angles": 2, "distortion": "noisy", "shuffle_actions": True}),
@@ -23,3 +23,5 @@ IMAGES = {
         "images-reconstruction", {"angles": 2, "split": "r2r-3", "given": "fillers"}, shows_what_is_held_out
     ),
 }
+
+IMAGES = {name: case._replace(limits=(0.0, 1.0)) for name, case in CASES.items()}

@@ -120,13 +120,15 @@ OTHERS = {
 """Name to contestant, all on the union of the splits."""
 
 CONTROLS = {
-    "shuffled": Contestant("actions shuffled", _MAIN_LOOK, {**MAIN["union"].keys, "task.shuffle_actions": True}),
-    "warped": Contestant("canvas bent", _MAIN_LOOK, {**MAIN["union"].keys, "task.distortion": "warped"}),
-    "smooth": Contestant("inputs softened", _MAIN_LOOK, {**MAIN["union"].keys, "task.distortion": "smooth"}),
-    "noisy": Contestant("inputs with noise", _MAIN_LOOK, {**MAIN["union"].keys, "task.distortion": "noisy"}),
+    name: Contestant(words, _MAIN_LOOK, {**_parts("unbinding", "template"), **changes})
+    for name, words, changes in (
+        ("shuffled", "actions shuffled", {"task.shuffle_actions": True}),
+        ("warped", "canvas bent", {"task.distortion": "warped"}),
+        ("smooth", "inputs softened", {"task.distortion": "smooth"}),
+        ("noisy", "inputs with noise", {"task.distortion": "noisy"}),
+    )
 }
 """What was changed, to the main model on it, without clean-up."""
-CONTROLS = {name: replace(one, keys={**one.keys, "model.clean_up": False}) for name, one in CONTROLS.items()}
 
 PUBLISHED = {
     split: Contestant(

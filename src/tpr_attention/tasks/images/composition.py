@@ -16,7 +16,7 @@ from tpr_attention.tasks.composition.task import expect_every_action
 from tpr_attention.tasks.images.distortions import add_noise, sharpen, soften
 from tpr_attention.tasks.images.floors import image_floors, nearest_known
 from tpr_attention.tasks.images.frames import SIDE, as_pictures, coloured_grid, draw_frames, numbers_of
-from tpr_attention.tasks.images.metrics import image_loss, measure_factors, measure_images
+from tpr_attention.tasks.images.metrics import MeasuredImages
 from tpr_attention.tasks.images.pairs import UnionPairing
 from tpr_attention.tasks.images.reading import Reading, read_frames
 from tpr_attention.tasks.task import Batch
@@ -28,7 +28,7 @@ DISTORTIONS = {name: name for name in ("none", "warped", "smooth", "noisy")}
 MOST_SEED = 2**62
 
 
-class ImageComposition:
+class ImageComposition(MeasuredImages):
     """Take the reference, replace one factor by the transform's, and draw the result.
 
     A model is called as `model(reference, transform, action)` with images `[n, 3, 64, 64]` and a one-hot action, and
@@ -52,9 +52,6 @@ class ImageComposition:
     >>> [list(tensor.shape) for tensor in (*batch.inputs, batch.target)]
     [[4, 3, 64, 64], [4, 3, 64, 64], [4, 5], [4, 3, 64, 64]]
     """
-
-    quick_examples = 256
-    """How many examples of a condition are enough for a quick look."""
 
     def __init__(
         self,
@@ -110,24 +107,6 @@ class ImageComposition:
             reference, transform = add_noise(torch.cat([reference, transform], 1), seed).chunk(2, 1)
         inputs = reference, transform, torch.eye(len(self.grid.actions), dtype=dtype)[label]
         return Batch(inputs, answer, {"action": action, "target": self.held_out(target).long()})
-
-    def loss(self, output: Tensor, batch: Batch) -> Float[Tensor, "*n"]:
-        """How unlikely the target is, in the mean over its numbers."""
-        return image_loss(output, batch.target)
-
-    def measure(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "*n"]]:
-        """The metrics of `measure_images`; the first is the loss."""
-        return measure_images(output, batch.target)
-
-    measure_stack = measure
-    """It takes any leading axes."""
-
-    def measure_finally(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "n"]]:
-        """What `measure` finds, and which factors are right. It reads images, which takes a millisecond each."""
-        return {
-            **measure_images(output, batch.target),
-            **measure_factors(output, batch.target, self.grid, self.warped),
-        }
 
     def read(self, images: Float[Tensor, "n 3 64 64"]) -> Reading:
         """Which objects inputs show, whatever was done to them."""

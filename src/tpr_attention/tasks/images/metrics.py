@@ -9,8 +9,9 @@ from torch import Tensor
 from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.tasks.composition.factors import Factors, Grid
 from tpr_attention.tasks.images.reading import read_frames
+from tpr_attention.tasks.task import Batch
 
-__all__ = ["equal_modulo_symmetry", "image_loss", "measure_factors", "measure_images"]
+__all__ = ["MeasuredImages", "equal_modulo_symmetry", "image_loss", "measure_factors", "measure_images"]
 
 PERIODS = {"square": pi / 2, "ellipse": pi, "heart": 2 * pi}
 
@@ -90,3 +91,32 @@ def equal_modulo_symmetry(found: Factors, truth: Factors) -> Bool[Tensor, "n"]:
     period = torch.tensor([PERIODS[label] for label in labels], dtype=torch.float64)[truth.column("shape")]
     turn = (found.value("orientation") - truth.value("orientation")).remainder(period)
     return torch.minimum(turn, period - turn) <= pi / 39 + 1e-9
+
+
+class MeasuredImages:
+    """What tasks of images measure: a loss that is cheaper than the metrics, and factors that are read at the end."""
+
+    grid: Grid
+    warped = False
+    """Whether the canvas is bent."""
+
+    quick_examples = 256
+    """How many examples of a test are measured before the end."""
+
+    def loss(self, output: Tensor, batch: Batch) -> Float[Tensor, "*n"]:
+        """How unlikely the target is, in the mean over its numbers."""
+        return image_loss(output, batch.target)
+
+    def measure(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "*n"]]:
+        """The metrics of `measure_images`; the first is the loss."""
+        return measure_images(output, batch.target)
+
+    measure_stack = measure
+    """It takes any leading axes."""
+
+    def measure_finally(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "n"]]:
+        """What `measure` finds, and which factors are right. It reads images, which takes milliseconds each."""
+        return {
+            **measure_images(output, batch.target),
+            **measure_factors(output, batch.target, self.grid, self.warped),
+        }

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int64, UInt8
+from jaxtyping import Int64, UInt8
 from torch import Tensor
 
 from tpr_attention.functional.signature import choose
@@ -12,7 +12,7 @@ from tpr_attention.tasks.composition.held_out import HeldOut, Split, find_split
 from tpr_attention.tasks.images.fillers import FILLER_DIM, true_fillers
 from tpr_attention.tasks.images.floors import image_floors, nearest_known
 from tpr_attention.tasks.images.frames import SIDE, as_pictures, draw_frames, white_grid
-from tpr_attention.tasks.images.metrics import image_loss, measure_factors, measure_images
+from tpr_attention.tasks.images.metrics import MeasuredImages
 from tpr_attention.tasks.images.reading import read_frames
 from tpr_attention.tasks.images.splits import PUBLISHED
 from tpr_attention.tasks.task import Batch
@@ -22,7 +22,7 @@ __all__ = ["ImageReconstruction"]
 GIVEN = {name: name for name in ("image", "fillers")}
 
 
-class ImageReconstruction:
+class ImageReconstruction(MeasuredImages):
     """Draw what is given: an image, or its true fillers. Objects are white sprites, drawn uniformly.
 
     A model is called as `model(image)` with `[n, 1, 64, 64]` or `model(fillers)` with `[n, 5, 8]`, and answers with the
@@ -40,9 +40,6 @@ class ImageReconstruction:
     >>> batch.inputs[0].shape, batch.target.shape, batch.groups["shape"]  # hearts
     (torch.Size([4, 5, 8]), torch.Size([4, 1, 64, 64]), tensor([2, 2, 2, 2]))
     """
-
-    quick_examples = 256
-    """How many examples of a condition are enough for a quick look."""
 
     conditions = ("in_distribution", "ood")
 
@@ -87,24 +84,6 @@ class ImageReconstruction:
         images = draw_frames(factors, dtype)
         given = images if self.given == "image" else true_fillers(factors, dtype)
         return Batch((given,), images, {"shape": factors.column("shape").long()})
-
-    def loss(self, output: Tensor, batch: Batch) -> Float[Tensor, "*n"]:
-        """How unlikely the target is, in the mean over its numbers."""
-        return image_loss(output, batch.target)
-
-    def measure(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "*n"]]:
-        """The metrics of `measure_images`; the first is the loss."""
-        return measure_images(output, batch.target)
-
-    measure_stack = measure
-    """It takes any leading axes."""
-
-    def measure_finally(self, output: Tensor, batch: Batch) -> dict[str, Float[Tensor, "n"]]:
-        """What `measure` finds, and which factors are right. It reads images, which takes milliseconds each."""
-        return {
-            **measure_images(output, batch.target),
-            **measure_factors(output, batch.target, self.grid, warped=False),
-        }
 
     def floors(self) -> dict[str, dict[str, float]]:
         """Losses of answers without learning under each condition, on a fixed sample; see `floors`."""
