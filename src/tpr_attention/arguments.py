@@ -13,7 +13,7 @@ __all__ = ["COMMANDS", "command_parser"]
 
 COMMANDS = {
     name: f"tpr_attention.commands.{name}"
-    for name in ("reproduce", "run", "report", "runs", "show", "floors", "examples", "compare", "verify")
+    for name in ("reproduce", "run", "report", "runs", "show", "floors", "examples", "compare", "verify", "explore")
 }
 COMMANDS["list"] = "tpr_attention.commands.listing"
 """The module of each command."""
@@ -27,6 +27,7 @@ examples:
   tpr-attention run model=resnet seed=[0,1,2]   three trainings of your own
   tpr-attention report --store runs             the report of what is stored
   tpr-attention floors interaction=shape_col    the lowest losses of a task
+  tpr-attention explore --open                  a page to play with
 """
 
 RUN = """
@@ -74,6 +75,7 @@ def command_parser() -> ArgumentParser:
     commands.add_subcommand("floors", _floors(), help="how low a loss can be in each test, from the task alone")
     commands.add_subcommand("examples", _examples(), help="what a task asks, in words and as a picture")
     commands.add_subcommand("compare", _compare(), help="what stored runs answer, as a picture and in numbers")
+    commands.add_subcommand("explore", _explore(), help="write a page in which memories and models can be tried")
     commands.add_subcommand("verify", _verify(), help="check that every stored file is what was written")
     return parser
 
@@ -198,6 +200,20 @@ def _compare() -> ArgumentParser:
     parser.add_argument(
         "--figure", type=str | None, default=None, metavar="FILE", help="draw them into a .png, .svg or .pdf"
     )
+    return parser
+
+
+def _explore() -> ArgumentParser:
+    parser = _subparser("Write the explorer: one page, without a server, in which memories and models can be tried.")
+    parser.add_argument(
+        "--store",
+        type=str | None,
+        default=None,
+        metavar="DIR",
+        help="the folder of finished runs whose models are shown (default: runs, if there is one)",
+    )
+    parser.add_argument("--out", type=str, default="explorer", metavar="DIR", help="the folder of the page")
+    parser.add_argument("--open", dest="open_page", action="store_true", help="open the page in a browser")
     return parser
 
 

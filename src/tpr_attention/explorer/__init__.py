@@ -1,0 +1,1 @@
+"""The explorer: one HTML page in which memories and trained models can be tried."""

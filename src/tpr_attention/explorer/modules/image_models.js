@@ -1,0 +1,313 @@
+// The model "images-composer" in float64: encoder, composition, decoder and clean-up memory, as in
+// `tpr_attention.nn.images`. Images are Float64Array [channel * side * side], objects are tensors [r f].
+
+import { actionRead, actionWrite } from "./algebra.js";
+import { gelu, linear, tensor } from "./tensors.js";
+
+const LEAST_MASS = 1; // pixels
+const LARGE_WAVE = 30;
+const OFFSET_RATE = 0.1;
+const COLOUR_GAIN = 4;
+const UNUSED_CODE = 1e6; // a code that is not used
+const FULL_TURN = 2 * Math.PI;
+
+/**
+ * @typedef {{centre: number[], direction: number[], logScale: number}} Pose
+ * @typedef {{shape: number[], data: Float64Array}} Matrix
+ */
+
+/**
+ * A model made of unpacked data; see `rooms/images.py`.
+ * @returns {{encode, compose, pose, drawFillers, readCodes, drawCodes}} functions of images, objects and codes
+ */
+export function imageModel({ side, cutoff, weights, memory }) {
+  const waves = waveTables(side, cutoff);
+  const basis = joinedTemplates(weights);
+  const codes = memory && { ...memory, seen: seenDirections(basis, rowsOfMatrix(memory.shapes)) };
+  return {
+    hasMemory: Boolean(memory),
+    encode: (image) => encodeImage(image, { side, cutoff, weights, waves }),
+    compose: (reference, transform, action) => composeObjects(reference, transform, action, weights),
+    pose: (object) => poseOf(object, weights, side),
+    drawFillers: (object) => drawByFillers(object, weights, basis, side),
+    readCodes: (object) => readCodes(object, { weights, basis, side, codes }),
+    drawCodes: (numbers) => drawByCodes(numbers, memory, side),
+  };
+}
+
+/** Cosines and sines of the waves -cutoff ... cutoff at the centres of pixels. */
+function waveTables(side, cutoff) {
+  const count = 2 * cutoff + 1;
+  const cos = new Float64Array(side * count);
+  const sin = new Float64Array(side * count);
+  for (let pixel = 0; pixel < side; pixel += 1) {
+    for (let k = 0; k < count; k += 1) {
+      const phase = (FULL_TURN / side) * (pixel + 0.5) * (k - cutoff);
+      cos[pixel * count + k] = Math.cos(phase);
+      sin[pixel * count + k] = Math.sin(phase);
+    }
+  }
+  return { cos, sin };
+}
+
+/** `spectrum` of phases.py: the waves of a mask. @returns {{re: Float64Array, im: Float64Array}} [down across] */
+export function maskSpectrum(mask, side, cutoff, waves = waveTables(side, cutoff)) {
+  const down = 2 * cutoff + 1;
+  const across = cutoff + 1;
+  const re = new Float64Array(down * across);
+  const im = new Float64Array(down * across);
+  for (let y = 0; y < side; y += 1) {
+    const rowRe = new Float64Array(across);
+    const rowIm = new Float64Array(across);
+    let some = false;
+    for (let x = 0; x < side; x += 1) {
+      const value = mask[y * side + x];
+      if (value === 0) continue;
+      some = true;
+      for (let v = 0; v < across; v += 1) {
+        rowRe[v] += value * waves.cos[x * down + cutoff + v];
+        rowIm[v] -= value * waves.sin[x * down + cutoff + v];
+      }
+    }
+    if (!some) continue;
+    for (let u = 0; u < down; u += 1) {
+      const cos = waves.cos[y * down + u];
+      const sin = waves.sin[y * down + u];
+      for (let v = 0; v < across; v += 1) {
+        re[u * across + v] += cos * rowRe[v] + sin * rowIm[v];
+        im[u * across + v] += cos * rowIm[v] - sin * rowRe[v];
+      }
+    }
+  }
+  return { re, im };
+}
+
+/** `moved` of phases.py: waves of a mask that moves by two angles, across and down. */
+export function movedWaves({ re, im }, [ax, ay], cutoff) {
+  const across = cutoff + 1;
+  const turned = { re: new Float64Array(re.length), im: new Float64Array(im.length) };
+  for (let k = 0; k < re.length; k += 1) {
+    const phase = ay * (Math.floor(k / across) - cutoff) + ax * (k % across);
+    const cos = Math.cos(phase);
+    const sin = Math.sin(phase);
+    turned.re[k] = re[k] * cos + im[k] * sin;
+    turned.im[k] = im[k] * cos - re[k] * sin;
+  }
+  return turned;
+}
+
+/** `UnbindingEncoder.inspect`: the object of an image, and what was taken out of it on the way. */
+function encodeImage(image, { side, cutoff, weights, waves }) {
+  const pixels = side * side;
+  const channels = image.length / pixels;
+  const mask = new Float64Array(pixels);
+  const sums = new Float64Array(channels);
+  for (let k = 0; k < image.length; k += 1) {
+    mask[k % pixels] += image[k];
+    sums[Math.floor(k / pixels)] += image[k];
+  }
+  const mass = Math.max(LEAST_MASS, sums.reduce((one, other) => one + other, 0));
+  const colour = Array.from(sums, (sum) => sum / mass);
+  const found = maskSpectrum(mask, side, cutoff, waves);
+  const width = cutoff + 1;
+  const angles = [cutoff * width + 1, (cutoff + 1) * width].map((k) => Math.atan2(-found.im[k], found.re[k]));
+  const content = movedWaves(found, [-angles[0], -angles[1]], cutoff);
+  const numbers = new Float64Array(2 * content.re.length);
+  for (let k = 0; k < content.re.length; k += 1) {
+    const even = (1 + Math.hypot(Math.floor(k / width) - cutoff, k % width)) / LARGE_WAVE;
+    numbers[2 * k] = content.re[k] * even;
+    numbers[2 * k + 1] = content.im[k] * even;
+  }
+  const layer = (input, name) => linear(input, weights[`${name}.weight`], weights[`${name}.bias`]);
+  const first = gelu(layer(tensor([numbers.length], numbers), "encoder.content.0"));
+  const hidden = gelu(layer(first, "encoder.content.2"));
+  const fillers = layer(hidden, "encoder.fillers").data;
+  const offset = Array.from(layer(hidden, "encoder.offset").data, (number) => OFFSET_RATE * number);
+  const paint = layer(tensor([channels], Float64Array.from(colour)), "encoder.colour").data;
+  const width8 = paint.length;
+  const place = new Float64Array(width8);
+  angles.forEach((angle, k) => {
+    place[2 * k] = Math.cos(angle + offset[k]);
+    place[2 * k + 1] = Math.sin(angle + offset[k]);
+  });
+  const object = tensor([fillers.length / width8 + 2, width8], Float64Array.from([...fillers, ...place, ...paint]));
+  return { object, colour, angles, offset, content };
+}
+
+/** The reference, changed as the action asks: heads of appendix D, added to it. */
+function composeObjects(reference, transform, action, weights) {
+  const [id, query, filler, role] = ["id_query", "query_map", "filler_map", "role_map"].map(
+    (name) => weights[`composition.attention.${name}`],
+  );
+  const objects = tensor([2, ...reference.shape], Float64Array.from([...reference.data, ...transform.data]));
+  const asked = tensor([query.shape[1]], Float64Array.from({ length: query.shape[1] }, (_, k) => Number(k === action)));
+  const update = actionWrite(actionRead(objects, asked, id, query), asked, filler, role);
+  return tensor(reference.shape, reference.data.map((number, k) => number + update.data[k]));
+}
+
+function sigmoidOf(number) {
+  return 1 / (1 + Math.exp(-number));
+}
+
+function fillerOf(object, role) {
+  const width = object.shape[1];
+  return tensor([width], object.data.slice(role * width, (role + 1) * width));
+}
+
+/** `TemplateDecoder.pose`: where and how the template of an object is drawn. @returns {Pose} */
+function poseOf(object, weights, side) {
+  const [cosX, sinX, cosY, sinY] = fillerOf(object, 3).data;
+  const centre = [Math.atan2(sinX, cosX), Math.atan2(sinY, cosY)].map((angle) =>
+    remainderOf((angle * side) / FULL_TURN, side),
+  );
+  const turn = linear(fillerOf(object, 2), weights["decoder.orientation.weight"], weights["decoder.orientation.bias"]);
+  const length = Math.max(1e-12, Math.hypot(turn.data[0], turn.data[1]));
+  const scale = linear(fillerOf(object, 1), weights["decoder.scale.weight"], weights["decoder.scale.bias"]);
+  return { centre, direction: [turn.data[0] / length, turn.data[1] / length], logScale: scale.data[0] };
+}
+
+function remainderOf(number, modulus) {
+  return number - modulus * Math.floor(number / modulus);
+}
+
+function coloursOf(object, weights) {
+  const found = linear(
+    fillerOf(object, object.shape[0] - 1), weights["decoder.colour.weight"], weights["decoder.colour.bias"],
+  );
+  return Array.from(found.data, (number) => sigmoidOf(COLOUR_GAIN * number));
+}
+
+/** Rows: the template without a filler, and those of its entries. */
+function joinedTemplates(weights) {
+  const base = weights["decoder.base"];
+  const size = base.shape[0];
+  const { data } = weights["decoder.templates"];
+  const rows = [base.data];
+  for (let k = 0; k < data.length; k += size * size) rows.push(data.subarray(k, k + size * size));
+  return { size, rows };
+}
+
+function drawByFillers(object, weights, basis, side) {
+  const gain = Math.exp(weights["decoder.gain"].data[0]);
+  const shape = [1, ...fillerOf(object, 0).data];
+  const template = new Float64Array(basis.size * basis.size);
+  shape.forEach((entry, d) => {
+    const row = basis.rows[d];
+    for (let k = 0; k < template.length; k += 1) template[k] += entry * row[k] * gain;
+  });
+  const field = templateField(template, basis.size, poseOf(object, weights, side), side, weights.reach.data[0]);
+  return paintedField(field, coloursOf(object, weights));
+}
+
+function paintedField(field, colours) {
+  const image = new Float64Array(colours.length * field.length);
+  field.forEach((odds, k) => {
+    const on = sigmoidOf(odds);
+    for (let c = 0; c < colours.length; c += 1) image[c * field.length + k] = colours[c] * on;
+  });
+  return image;
+}
+
+/** `own_frame` and `grid_sample`: a template at the centres of all pixels, bilinear, its border goes on outside. */
+export function templateField(template, size, pose, side, reach) {
+  const zoom = Math.exp(-pose.logScale) / reach;
+  const [cos, sin] = pose.direction;
+  const field = new Float64Array(side * side);
+  const cellOf = (own) => Math.min(size - 1, Math.max(0, ((own + 1) / 2) * (size - 1)));
+  for (let y = 0; y < side; y += 1) {
+    const down = (y + 0.5 - pose.centre[1]) * zoom;
+    for (let x = 0; x < side; x += 1) {
+      const across = (x + 0.5 - pose.centre[0]) * zoom;
+      const column = cellOf(cos * across - sin * down);
+      const row = cellOf(sin * across + cos * down);
+      const left = Math.min(size - 2, Math.floor(column));
+      const top = Math.min(size - 2, Math.floor(row));
+      const k = top * size + left;
+      const shareX = column - left;
+      const shareY = row - top;
+      const upper = template[k] * (1 - shareX) + template[k + 1] * shareX;
+      const lower = template[k + size] * (1 - shareX) + template[k + size + 1] * shareX;
+      field[y * side + x] = upper * (1 - shareY) + lower * shareY;
+    }
+  }
+  return field;
+}
+
+function rowsOfMatrix({ shape, data }) {
+  return Array.from({ length: shape[0] }, (_, k) => data.slice(k * shape[1], (k + 1) * shape[1]));
+}
+
+/** Products of templates with each other, and for each filler of shape its length as a template. */
+function seenDirections(basis, shapes) {
+  const count = basis.rows.length;
+  const products = new Float64Array(count * count);
+  for (let i = 0; i < count; i += 1) {
+    for (let j = 0; j <= i; j += 1) {
+      const product = basis.rows[i].reduce((sum, entry, k) => sum + entry * basis.rows[j][k], 0);
+      products[i * count + j] = products[j * count + i] = product;
+    }
+  }
+  const product = (one, other) => {
+    let sum = 0;
+    for (let i = 0; i < count; i += 1) {
+      for (let j = 0; j < count; j += 1) sum += one[i] * other[j] * products[i * count + j];
+    }
+    return sum;
+  };
+  const known = shapes.map((shape) => [1, ...shape]);
+  return {
+    product,
+    known,
+    lengths: known.map((shape) => Math.sqrt(product(shape, shape))),
+  };
+}
+
+function nearestIndex(distances) {
+  return distances.reduce((best, distance, k) => (distance < distances[best] ? k : best), 0);
+}
+
+/** `PoseMemory.read`: the nearest codes: shape, scale, angle, place across and down, colour. @returns {number[]} */
+function readCodes(object, { weights, basis, side, codes }) {
+  const pose = poseOf(object, weights, side);
+  const { product, known, lengths } = codes.seen;
+  const filler = [1, ...fillerOf(object, 0).data];
+  // the nearest of directions of equal length has the largest cosine
+  const shape = nearestIndex(known.map((one, k) => -product(one, filler) / lengths[k]));
+  const angle = Math.atan2(pose.direction[1], pose.direction[0]);
+  const turns = Array.from(codes.angles.data, (code) => {
+    const turn = remainderOf(angle - code, FULL_TURN);
+    return code < UNUSED_CODE ? Math.min(turn, FULL_TURN - turn) : UNUSED_CODE;
+  });
+  const colour = coloursOf(object, weights);
+  const far = (row, number) => nearestIndex(Array.from(row, (code) => Math.abs(number - code)));
+  const [across, down] = rowsOfMatrix(codes.places);
+  return [
+    shape,
+    far(rowsOfMatrix(codes.log_scales)[shape], pose.logScale),
+    nearestIndex(turns),
+    far(across, pose.centre[0]),
+    far(down, pose.centre[1]),
+    nearestIndex(
+      rowsOfMatrix(codes.colours).map((row) => row.reduce((sum, code, k) => sum + (code - colour[k]) ** 2, 0)),
+    ),
+  ];
+}
+
+/** The pose that codes stand for. @returns {Pose} */
+export function poseOfCodes([shape, scale, angle, across, down], memory) {
+  const turn = memory.angles.data[angle];
+  const places = rowsOfMatrix(memory.places);
+  return {
+    centre: [places[0][across], places[1][down]],
+    direction: [Math.cos(turn), Math.sin(turn)],
+    logScale: memory.log_scales.data[shape * memory.log_scales.shape[1] + scale],
+  };
+}
+
+/** `PoseMemory.draw`: the image of codes. */
+function drawByCodes(numbers, memory, side) {
+  const size = memory.templates.shape[1];
+  const template = memory.templates.data.subarray(numbers[0] * size * size, (numbers[0] + 1) * size * size);
+  const field = templateField(template, size, poseOfCodes(numbers, memory), side, memory.reach.data[0]);
+  return paintedField(field, rowsOfMatrix(memory.colours)[numbers[5]]);
+}

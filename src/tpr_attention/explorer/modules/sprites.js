@@ -1,0 +1,46 @@
+// Sprites of dSprites as SVG paths, in the 64 x 64 frame of the dataset.
+
+import { svgElement } from "./dom.js";
+
+/** Colours that differ in hue and lightness, for all who see; `auto` is the colour of text. */
+export const COLOURS = {
+  red: "#d3402f",
+  green: "#3b9b57",
+  blue: "#2f6fd0",
+  yellow: "#e7b10a",
+  white: "#f4f5f7",
+};
+
+const PATHS = {
+  square: "M-9.6,-9.6 H9.6 V9.6 H-9.6 Z",
+  ellipse: "M-12.77,0 A12.77,7.21 0 1 0 12.77,0 A12.77,7.21 0 1 0 -12.77,0 Z",
+  heart: "M0,12 C-16,1 -14,-11 -7,-11 C-3.5,-11 -1,-9 0,-6 C1,-9 3.5,-11 7,-11 C14,-11 16,1 0,12 Z",
+  triangle: "M0,-11 L11,9 H-11 Z",
+  disc: "M-10.5,0 A10.5,10.5 0 1 0 10.5,0 A10.5,10.5 0 1 0 -10.5,0 Z",
+};
+
+/**
+ * A picture of objects.
+ * @param {{shape: string, colour: string, scale?: number, angle?: number, x?: number, y?: number, faint?: number}[]}
+ *   objects `scale` from 0.5 to 1, `angle` in radians, `x` and `y` from -1 to 1, `faint` an opacity
+ * @param {{label: string, size?: number, class?: string}} options
+ */
+export function spritePicture(objects, { label, size = 64, ...others }) {
+  return svgElement(
+    "svg",
+    { viewBox: "0 0 64 64", width: size, height: size, role: "img", "aria-label": label, ...others, class: `sprite ${others.class ?? ""}`.trim() },
+    svgElement("rect", { width: 64, height: 64, rx: 6, class: "frame" }),
+    objects.map(spritePath),
+  );
+}
+
+/** One object of a picture; an unknown shape is a question mark. */
+export function spritePath({ shape, colour, scale = 1, angle = 0, x = 0, y = 0, faint = 1 }) {
+  const place = `translate(${32 + 16 * x} ${32 + 16 * y}) rotate(${(-angle * 180) / Math.PI}) scale(${scale})`;
+  const fill = COLOURS[colour] ?? "var(--muted)";
+  if (!Object.hasOwn(PATHS, shape)) {
+    const middle = { x: 32, y: 40, "text-anchor": "middle", "font-size": 24, fill, opacity: faint };
+    return svgElement("text", middle, "?");
+  }
+  return svgElement("path", { d: PATHS[shape], transform: place, fill, opacity: faint, class: "shape" });
+}
