@@ -104,13 +104,13 @@ class Seen(list):
 
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Open an explorer file: `with open_page(trained=(), hash="", width=1280, scheme="light") as page`.
+    """Open an explorer file: `with open_page(trained=(), fragment="#room?key=value", width=1280, scheme="light") as page`.
 
     At the end the page must have logged no error and asked for nothing from the network.
     """
 
     @contextmanager
-    def opened(trained=(), hash="", width=1280, height=900, scheme="light", html=None, **options):
+    def opened(trained=(), fragment="", width=1280, height=900, scheme="light", html=None, **options):
         path = tmp_path / "explore.html"
         path.write_text(write_page(trained) if html is None else html, encoding="utf-8")
         context = browser.new_context(
@@ -125,7 +125,7 @@ def open_page(browser, tmp_path):
             "request",
             lambda asked: seen.append(asked.url) if not asked.url.startswith(("file:", "data:", "blob:")) else 0,
         )
-        page.goto(path.as_uri() + hash)
+        page.goto(path.as_uri() + fragment)
         page.wait_for_selector("html[data-ready]", state="attached")
         try:
             yield page

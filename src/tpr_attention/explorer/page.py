@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tpr_attention.explorer.packing import pack
-from tpr_attention.explorer.rooms import memory
+from tpr_attention.explorer.rooms import composition, images, memory, sequences
 from tpr_attention.explorer.trained import Trained
 
 __all__ = ["ROOMS", "joined", "write_page"]
@@ -20,11 +20,14 @@ Data = Callable[[Sequence[Trained]], Mapping[str, Any] | None]
 
 ROOMS: dict[str, Data] = {
     "memory": memory.data,
+    "composition": composition.data,
+    "images": images.data,
+    "sequences": sequences.data,
 }
 """What each room of the page shows, by the key that it has in main.js."""
 
 IMPORT = re.compile(r"^import\b[^;]*?from\s+[\"']\./([\w]+\.js)[\"'];\n", re.MULTILINE)
-EXPORT = re.compile(r"^export (?=(const|let|function|async function|class)\b)", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async )?(?:const|let|function|class) (\w+))", re.MULTILINE)
 
 
 def write_page(trained: Sequence[Trained] = ()) -> str:
@@ -47,25 +50,34 @@ def write_page(trained: Sequence[Trained] = ()) -> str:
 
 
 def joined(entry: str = "main.js") -> str:
-    """A module and all that it imports as one script, each module after those that it imports."""
-    texts: dict[str, str] = {}
-    _collect(entry, texts, ())
-    return "\n".join(texts.values())
+    """A module and all that it imports as one script, each module after those that it imports.
+
+    A module becomes a function whose result has its exports, so that other names stay its own.
+    """
+    modules: dict[str, str] = {}
+    exported: dict[str, str] = {}
+    _collect(entry, modules, exported, ())
+    return "\n".join(modules.values())
 
 
-def _collect(name: str, texts: dict[str, str], above: tuple[str, ...]) -> None:
+def _collect(name: str, modules: dict[str, str], exported: dict[str, str], above: tuple[str, ...]) -> None:
     if name in above:
         raise ValueError(f"{name}: imports itself by {' > '.join(above)}")
-    if name in texts:
+    if name in modules:
         return
     text = _resource(f"modules/{name}")
     for imported in IMPORT.findall(text):
-        _collect(imported, texts, (*above, name))
-    bare = EXPORT.sub("", IMPORT.sub("", text))
-    left = re.search(r"^(import|export)\b.*", bare, re.MULTILINE)
+        _collect(imported, modules, exported, (*above, name))
+    names = EXPORT.findall(text)
+    for one in names:
+        if exported.setdefault(one, name) != name:
+            raise ValueError(f"{name}: exports {one}, as {exported[one]} does")
+    body = EXPORT.sub("", IMPORT.sub("", text))
+    left = re.search(r"^(import|export)\b.*", body, re.MULTILINE)
     if left:
         raise ValueError(f"{name}: cannot be joined: {left[0]}")
-    texts[name] = bare
+    listed = ", ".join(names)
+    modules[name] = f"const {{ {listed} }} = (() => {{\n{body}\nreturn {{ {listed} }};\n}})();"
 
 
 def _resource(name: str) -> str:

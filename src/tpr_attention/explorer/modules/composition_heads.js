@@ -1,12 +1,22 @@
 // Action-conditioned heads (App. D): what each reads, maps and writes under an action, and what all do together.
 
+import { actionRead, actionWrite } from "./algebra.js";
+import { at, einsum, mapped, reshape, scaled, stack, tensor, toNested } from "./tensors.js";
+
 /**
  * @typedef {{shape: number[], data: Float32Array|Float64Array}} Tensor
- * @typedef {{weights: Tensor, filler: number[]}} Read how much of each role of each object, [t r], and what was found
- * @typedef {{reads: Read[], mapped: number[], newRole: number[], update: Tensor}} HeadSteps
+ * @typedef {{weights: Tensor, filler: Tensor}} Read how much of each role of each object, [t r], and what it is, [f]
+ * @typedef {{reads: Read[], mapped: Tensor, newRole: Tensor, update: Tensor}} HeadSteps [f], [r] and [r f]
  */
 
-const SHORT_FILLER = 1e-3; // much shorter than that, a filler has no direction worth keeping
+const NO_DIRECTION = 1e-3; // much shorter than that, a filler has no direction worth keeping
+const MOST_TRANSFERS = 8;
+const LEAST_TRANSFER = 0.05;
+
+/** A vector with a one at an index. @returns {Tensor} */
+export function oneHot(index, size) {
+  return tensor([size], Array.from({ length: size }, (_, k) => (k === index ? 1 : 0)));
+}
 
 /**
  * What heads add to the first object.
@@ -19,95 +29,75 @@ const SHORT_FILLER = 1e-3; // much shorter than that, a filler has no direction 
  * @returns {{update: Tensor, heads: HeadSteps[]}}
  */
 export function headsUpdate(weights, prefix, objects, action, isNormalised = false) {
-  const layer = layerAt(weights, prefix);
-  const heads = Array.from({ length: layer.count }, (_, h) => headSteps(layer, h, objects, action, isNormalised));
-  const update = zeros([layer.roles, layer.width]);
-  for (const head of heads) addTo(update, head.update);
+  const layer = layerOfHeads(weights, prefix);
+  const asked = oneHot(action, layer.roleMap.shape[1]);
+  const read = actionRead(stack(objects), asked, layer.ids, layer.queries);
+  const fillers = isNormalised ? unitLengths(read) : read;
+  const found = combinedFillers(fillers, layer.order);
+  const update = actionWrite(found, asked, layer.maps, layer.roleMap);
+  const readWeights = einsum("q t, a, q a r -> q t r", layer.ids, asked, layer.queries);
+  const made = einsum("h p, h p f -> h f", found, layer.maps);
+  const newRoles = einsum("a, h a r -> h r", asked, layer.roleMap);
+  const updates = einsum("h r, h f -> h r f", newRoles, made);
+  const heads = Array.from({ length: made.shape[0] }, (_, h) => ({
+    reads: Array.from({ length: layer.order }, (_, k) => ({
+      weights: at(readWeights, h * layer.order + k),
+      filler: at(fillers, h * layer.order + k),
+    })),
+    mapped: at(made, h),
+    newRole: at(newRoles, h),
+    update: at(updates, h),
+  }));
   return { update, heads };
 }
 
-/** The weights of a layer, and its sizes; heads of first order have no axis for the order. */
-function layerAt(weights, prefix) {
-  const [queries, ids, maps, newRoles] = ["query_map", "id_query", "filler_map", "role_map"].map(
-    (name) => weights[prefix + name].data,
-  );
-  const { shape } = weights[`${prefix}query_map`];
-  const order = shape.length === 4 ? shape[1] : 1;
-  const [actions, roles] = shape.slice(-2);
-  const width = weights[`${prefix}filler_map`].shape.at(-1);
-  const objects = weights[`${prefix}id_query`].shape.at(-1);
-  return { queries, ids, maps, newRoles, count: shape[0], order, actions, roles, width, objects };
+/** The weights of a layer as those of queries and maps; heads of first order have no axis for the order. */
+function layerOfHeads(weights, prefix) {
+  const [queries, ids, maps, roleMap] = ["query_map", "id_query", "filler_map", "role_map"].map((name) => weights[prefix + name]);
+  const order = queries.shape.length === 4 ? queries.shape[1] : 1;
+  const width = maps.shape[maps.shape.length - 1];
+  return {
+    order,
+    queries: reshape(queries, -1, ...queries.shape.slice(-2)),
+    ids: reshape(ids, -1, ids.shape[ids.shape.length - 1]),
+    maps: reshape(maps, maps.shape[0], width ** order, width),
+    roleMap,
+  };
 }
 
-function headSteps(layer, h, objects, action, isNormalised) {
-  const { roles, width, order } = layer;
-  const reads = Array.from({ length: order }, (_, k) => {
-    const weights = readWeights(layer, h * order + k, action);
-    const filler = Array.from({ length: width }, (_, f) => {
-      let sum = 0;
-      objects.forEach((object, t) => {
-        for (let r = 0; r < roles; r += 1) sum += weights.data[t * roles + r] * object.data[r * width + f];
-      });
-      return sum;
-    });
-    return { weights, filler: isNormalised ? toUnitLength(filler) : filler };
-  });
-  const combined = reads.map((one) => one.filler).reduce((product, filler) => product.flatMap((a) => filler.map((b) => a * b)));
-  const size = width ** order;
-  const mapped = Array.from({ length: width }, (_, f) =>
-    combined.reduce((sum, value, p) => sum + value * layer.maps[(h * size + p) * width + f], 0),
-  );
-  const newRole = newRoleOf(layer, h, action);
-  const update = zeros([roles, width]);
-  newRole.forEach((weight, r) => mapped.forEach((value, f) => (update.data[r * width + f] = weight * value)));
-  return { reads, mapped, newRole, update };
+/** The tensor product of the fillers of each head, flattened. @returns {Tensor} [h p] */
+function combinedFillers(fillers, order) {
+  const rows = toNested(fillers);
+  const heads = Array.from({ length: rows.length / order }, (_, h) => rows.slice(h * order, (h + 1) * order));
+  const products = heads.map((own) => own.reduce((product, filler) => product.flatMap((a) => filler.map((b) => a * b))));
+  return tensor([heads.length, products[0].length], products.flat());
 }
 
-/** How much a query reads of each role of each object under an action. */
-function readWeights(layer, query, action) {
-  const { roles, objects, actions } = layer;
-  const weights = zeros([objects, roles]);
-  for (let t = 0; t < objects; t += 1) {
-    for (let r = 0; r < roles; r += 1) {
-      const asked = layer.queries[(query * actions + action) * roles + r];
-      weights.data[t * roles + r] = layer.ids[query * objects + t] * asked;
-    }
-  }
-  return weights;
-}
-
-function newRoleOf({ newRoles, actions, roles }, h, action) {
-  return Array.from(newRoles.slice((h * actions + action) * roles, (h * actions + action + 1) * roles));
-}
-
-/** A filler of length one; zero stays zero. */
-export function toUnitLength(filler) {
-  const length = Math.sqrt(filler.reduce((sum, value) => sum + value * value, SHORT_FILLER ** 2));
-  return filler.map((value) => value / length);
+/** Fillers of length one, row by row; zero stays zero. @returns {Tensor} */
+export function unitLengths(fillers) {
+  const rows = reshape(fillers, -1, fillers.shape[fillers.shape.length - 1]);
+  const lengths = einsum("q f, q f -> q", rows, rows).data.map((square) => 1 / Math.sqrt(square + NO_DIRECTION ** 2));
+  return reshape(einsum("q f, q -> q f", rows, tensor([lengths.length], lengths)), ...fillers.shape);
 }
 
 /**
  * The same head with its scale and signs in what it maps: the largest read weight and the largest entry of the new role
- * are 1. Its update is the same. Of normalised heads only the signs of what is read count.
+ * are 1. Its update is the same. Of normalised heads the sizes of what is read do not count.
  *
  * @param {HeadSteps} head
  * @returns {HeadSteps}
  */
-export function readable(head, isNormalised = false) {
-  const written = peak(head.newRole);
-  let scale = written;
+export function readableHead(head, isNormalised) {
+  const written = peakOf(head.newRole);
   const reads = head.reads.map(({ weights, filler }) => {
-    const largest = peak(weights.data);
-    const ownScale = isNormalised ? Math.sign(largest) : largest;
-    scale *= ownScale;
+    const largest = peakOf(weights);
     return {
-      weights: { shape: weights.shape, data: weights.data.map((value) => ratio(value, largest)) },
-      filler: filler.map((value) => ratio(value, ownScale)),
+      weights: mapped(weights, (value) => ratioOf(value, largest)),
+      filler: mapped(filler, (value) => ratioOf(value, isNormalised ? Math.sign(largest) : largest)),
     };
   });
-  const newRole = head.newRole.map((value) => ratio(value, written));
-  const mapped = head.mapped.map((value) => value * written);
-  return { reads, mapped, newRole, update: head.update, size: Math.abs(scale) };
+  const newRole = mapped(head.newRole, (value) => ratioOf(value, written));
+  return { reads, mapped: scaled(head.mapped, written), newRole, update: head.update };
 }
 
 /**
@@ -116,50 +106,30 @@ export function readable(head, isNormalised = false) {
  * @returns {{object: number, role: number, newRole: number, copied: number, mixed: number}[]} the strongest, in order;
  *   copied: how much of the filler arrives unchanged (1 writes it, -1 erases it); mixed: the rest of the map of fillers
  */
-export function transfersOf(weights, prefix, action, most = 8, least = 0.05) {
-  const layer = layerAt(weights, prefix);
-  const { roles, width } = layer;
-  const found = [];
-  for (let t = 0; t < layer.objects; t += 1) {
-    for (let r = 0; r < roles; r += 1) {
-      for (let s = 0; s < roles; s += 1) found.push({ object: t, role: r, newRole: s, ...block(layer, action, t, r, s) });
-    }
-  }
-  const size = ({ copied, mixed }) => Math.hypot(copied, mixed);
-  const strongest = found.filter((one) => size(one) >= least).sort((a, b) => size(b) - size(a));
-  const kept = new Set(strongest.slice(0, most));
-  void width;
+export function transfersOf(weights, prefix, action) {
+  const { queries, ids, maps, roleMap } = layerOfHeads(weights, prefix);
+  const [count, size, width] = [ids.shape[1], queries.shape[2], maps.shape[2]];
+  const asked = oneHot(action, roleMap.shape[1]);
+  const [query, newRole] = [queries, roleMap].map((map) => einsum("a, h a r -> h r", asked, map));
+  const whole = einsum("h t, h r, h s, h f g -> t r s f g", ids, query, newRole, maps).data;
+  const found = Array.from({ length: count * size * size }, (_, k) => {
+    const block = whole.subarray(k * width * width, (k + 1) * width * width);
+    const copied = block.reduce((sum, value, n) => (n % (width + 1) === 0 ? sum + value / width : sum), 0);
+    const rest = block.reduce((sum, value, n) => sum + (value - (n % (width + 1) === 0 ? copied : 0)) ** 2, 0);
+    const [object, role, newRole] = [Math.floor(k / size / size), Math.floor(k / size) % size, k % size];
+    return { object, role, newRole, copied, mixed: Math.sqrt(rest / width) };
+  });
+  const sizeOf = ({ copied, mixed }) => Math.hypot(copied, mixed);
+  const strong = found.filter((one) => sizeOf(one) >= LEAST_TRANSFER).sort((a, b) => sizeOf(b) - sizeOf(a));
+  const kept = new Set(strong.slice(0, MOST_TRANSFERS));
   return found.filter((one) => kept.has(one));
 }
 
-/** The map of fillers from role r of object t to role s, as the part that copies and the rest. */
-function block(layer, action, t, r, s) {
-  const { width, roles, actions } = layer;
-  const map = new Float64Array(width * width);
-  for (let h = 0; h < layer.count; h += 1) {
-    const place = (h * actions + action) * roles;
-    const scale = layer.ids[h * layer.objects + t] * layer.queries[place + r] * layer.newRoles[place + s];
-    for (let k = 0; k < map.length; k += 1) map[k] += scale * layer.maps[h * map.length + k];
-  }
-  let copied = 0;
-  for (let f = 0; f < width; f += 1) copied += map[f * width + f] / width;
-  let rest = 0;
-  map.forEach((value, k) => (rest += (value - (k % (width + 1) === 0 ? copied : 0)) ** 2));
-  return { copied, mixed: Math.sqrt(rest / width) };
+/** The entry of largest absolute value. */
+function peakOf({ data }) {
+  return data.reduce((largest, value) => (Math.abs(value) > Math.abs(largest) ? value : largest), 0);
 }
 
-function peak(values) {
-  return values.reduce((largest, value) => (Math.abs(value) > Math.abs(largest) ? value : largest), 0);
-}
-
-function ratio(value, unit) {
+function ratioOf(value, unit) {
   return unit === 0 ? 0 : value / unit;
-}
-
-function zeros(shape) {
-  return { shape, data: new Float64Array(shape.reduce((product, size) => product * size, 1)) };
-}
-
-function addTo(sum, tensor) {
-  tensor.data.forEach((value, k) => (sum.data[k] += value));
 }

@@ -1,181 +1,176 @@
 // The models of the composition task: answers to a reference, a transform and an action, and the stages to them.
 
-import { headsUpdate } from "./composition_heads.js";
-import { lawsStages } from "./composition_laws.js";
+import { headsUpdate, oneHot } from "./composition_heads.js";
+import { recompute } from "./composition_laws.js";
+import { add, at, einsum, linear, multiply, relu, reshape, sigmoid, softmax, subtract, tensor } from "./tensors.js";
 
 /**
  * @typedef {{shape: number[], data: Float32Array|Float64Array}} Tensor
  * @typedef {{kind: string, weights: Object<string, Tensor>, normalised: string[], heads: number, carries: boolean,
  *   sharpness: number}} Model
+ * @typedef {{update: Tensor, stages: Object[]}} Layer what a layer adds, and what it does, to be shown
  */
 
 /**
- * A model's answer.
+ * A model's answer: the reference, to which every layer adds its update.
  *
  * @param {Model} model
  * @param {Tensor} reference [r f]
  * @param {Tensor} transform [r f]
  * @param {number} action
- * @returns {{output: Tensor, stages: Object[]}} the answer, and what each of its layers does, to be shown
+ * @returns {{output: Tensor, stages: Object[]}}
  */
 export function answerOf(model, reference, transform, action) {
   const stages = [];
   let output = reference;
   for (const prefix of layerPrefixes(model.weights)) {
     const found = MODEL_KINDS[model.kind](model, prefix, output, transform, action);
-    output = plus(output, found.update);
+    output = add(output, found.update);
     stages.push(...found.stages);
   }
   return { output, stages };
 }
 
-/** The prefixes of layers that follow each other: those of `layers.0.`, `layers.1.`, ..., or one empty prefix. */
+/** The prefixes of layers that follow each other, `layers.0.`, `layers.1.`, ..., or one empty prefix. */
 function layerPrefixes(weights) {
-  const numbers = Object.keys(weights).map((name) => /^layers\.(\d+)\./.exec(name)?.[1]);
-  const count = 1 + Math.max(-1, ...numbers.filter((number) => number !== undefined).map(Number));
+  const numbers = Object.keys(weights).map((name) => Number(/^layers\.(\d+)\./.exec(name)?.[1] ?? -1));
+  const count = 1 + Math.max(...numbers);
   return count === 0 ? [""] : Array.from({ length: count }, (_, k) => `layers.${k}.`);
 }
 
 const MODEL_KINDS = {
   heads: headBlocks,
-  laws: substitutionAndLaws,
+  laws: substituteAndRecompute,
   attention: attentionOverObjects,
   "role-attention": attentionOverRoles,
-  "feed-forward": feedForward,
-  linear: (model, prefix, ...inputs) => plainUpdate(inputs, dense(model.weights, `${prefix}output`, joinedInputs(model, ...inputs))),
+  "feed-forward": hiddenLayer,
+  linear: oneLinearMap,
   gates: interpolation,
   "linear-by-action": linearByAction,
 };
 
-/** Blocks of heads, each of which reads what the blocks before have left. */
+/** Blocks of heads; the layers of a block read the same objects, each block what the blocks before have left. */
 function headBlocks(model, prefix, reference, transform, action) {
   const stages = [];
   let state = reference;
-  for (const [number, layers] of blocksOf(model.weights, prefix).entries()) {
+  for (const layers of blocksOf(model.weights, prefix)) {
     const objects = [state, transform];
     for (const name of layers) {
       const isNormalised = model.normalised.includes(name);
       const found = headsUpdate(model.weights, `${name}.`, objects, action, isNormalised);
-      stages.push({ type: "heads", name, block: number, isNormalised, ...found });
-      state = plus(state, found.update);
+      stages.push({ type: "heads", name, isNormalised, ...found });
+      state = add(state, found.update);
     }
   }
-  return { update: minus(state, reference), stages };
+  return { update: subtract(state, reference), stages };
 }
 
-/** The names of the layers of heads, by block. */
+/** The names of the layers of heads, block by block. @returns {string[][]} */
 function blocksOf(weights, prefix) {
-  const names = Object.keys(weights)
-    .filter((name) => name.startsWith(prefix) && name.endsWith(".query_map"))
-    .map((name) => name.slice(0, -".query_map".length))
-    .sort();
+  const names = Object.keys(weights).filter((name) => name.startsWith(prefix) && name.endsWith(".query_map"));
   const blocks = new Map();
-  for (const name of names) {
-    const block = /\bblocks\.(\d+)\./.exec(name)?.[1] ?? "0";
-    blocks.set(block, [...(blocks.get(block) ?? []), name]);
+  for (const name of names.map((one) => one.slice(0, -".query_map".length)).sort()) {
+    const number = Number(/\bblocks\.(\d+)\./.exec(name)?.[1] ?? 0);
+    blocks.set(number, [...(blocks.get(number) ?? []), name]);
   }
-  return [...blocks.keys()].sort((a, b) => a - b).map((block) => blocks.get(block));
+  return [...blocks.keys()].sort((a, b) => a - b).map((number) => blocks.get(number));
 }
 
-function substitutionAndLaws(model, prefix, reference, transform, action) {
-  const heads = headsUpdate(model.weights, `${prefix}substitute.`, [reference, transform], action);
-  const state = plus(reference, heads.update);
-  const laws = lawsStages(model, prefix, state, [reference, transform], action);
-  return {
-    update: minus(laws.output, reference),
-    stages: [{ type: "heads", name: `${prefix}substitute`, block: 0, isNormalised: false, ...heads }, { type: "laws", ...laws }],
-  };
+/** Heads substitute; then roles are recomputed by laws, and cleaned. */
+function substituteAndRecompute(model, prefix, reference, transform, action) {
+  const name = `${prefix}substitute`;
+  const heads = headsUpdate(model.weights, `${name}.`, [reference, transform], action);
+  const laws = recompute(model, prefix, add(reference, heads.update), [reference, transform], action);
+  const stages = [{ type: "heads", name, isNormalised: false, ...heads }, { type: "laws", ...laws }];
+  return { update: subtract(laws.output, reference), stages };
 }
 
 /** Softmax attention over two tokens, the objects. */
 function attentionOverObjects(model, prefix, reference, transform, action) {
-  const asking = [[...oneHotOf(action, actionsOf(model, prefix, reference.data.length)), ...reference.data]];
-  const tokens = [reference, transform].map((object, t) => [...object.data, ...oneHotOf(t, 2)]);
-  const { answers, heads } = softmaxAttention(model, `${prefix}attention.`, asking, tokens);
-  const update = shaped(reference.shape, answers[0]);
-  return { update, stages: [{ type: "attention", name: `${prefix}attention`, tokens: "objects", heads, update }] };
+  const size = reference.data.length;
+  const actions = actionsAsked(model.weights[`${prefix}attention.query.weight`], size);
+  const asking = rowsBeside([oneHot(action, actions)], [reference]);
+  const tokens = rowsBeside([reference, transform], [oneHot(0, 2), oneHot(1, 2)]);
+  const { answers, heads } = attentionOfHeads(model, `${prefix}attention.`, asking, tokens);
+  const update = reshape(answers, ...reference.shape);
+  return { update, stages: [{ type: "attention", tokens: "objects", heads }] };
 }
 
 /** Softmax attention whose tokens are the role-filler bindings of both objects. */
 function attentionOverRoles(model, prefix, reference, transform, action) {
   const [roles, width] = reference.shape;
-  const rows = (object) => Array.from({ length: roles }, (_, r) => [...object.data.slice(r * width, (r + 1) * width)]);
-  const actions = actionsOf(model, prefix, width + roles);
-  const asking = rows(reference).map((row, r) => [...oneHotOf(action, actions), ...row, ...oneHotOf(r, roles)]);
-  const tokens = [...rows(reference), ...rows(transform)].map((row, t) => [...row, ...oneHotOf(t, 2 * roles)]);
-  const { answers, heads } = softmaxAttention(model, `${prefix}attention.`, asking, tokens);
-  const update = shaped(reference.shape, answers.flat());
-  return { update, stages: [{ type: "attention", name: `${prefix}attention`, tokens: "roles", heads, update }] };
+  const actions = actionsAsked(model.weights[`${prefix}attention.query.weight`], width + roles);
+  const rows = (obj) => Array.from({ length: roles }, (_, r) => at(obj, r));
+  const names = (count) => Array.from({ length: count }, (_, k) => oneHot(k, count));
+  const asking = rowsBeside(Array.from({ length: roles }, () => oneHot(action, actions)), rows(reference), names(roles));
+  const tokens = rowsBeside([...rows(reference), ...rows(transform)], names(2 * roles));
+  const { answers, heads } = attentionOfHeads(model, `${prefix}attention.`, asking, tokens);
+  return { update: answers, stages: [{ type: "attention", tokens: "roles", heads }] };
 }
 
-/** How many actions there are: what is left of the width of a query's input. */
-function actionsOf(model, prefix, others) {
-  return model.weights[`${prefix}attention.query.weight`].shape[1] - others;
+/** How many actions there are: what other inputs leave of the width of a map. */
+function actionsAsked(weight, others) {
+  return weight.shape[1] - others;
+}
+
+/** Rows of numbers, each of which is a row of every list, side by side. @returns {Tensor} */
+function rowsBeside(...lists) {
+  const rows = lists[0].map((_, k) => lists.flatMap((list) => [...list[k].data]));
+  return tensor([rows.length, rows[0].length], rows.flat());
 }
 
 /**
  * Each asking vector reads all tokens.
  *
- * @returns {{answers: number[][], heads: {weights: number[][], update: number[]}[]}} the answer to each, and of each
- *   head its match weights, [asking][token], and what it adds to the answers, without the bias
+ * @returns {{answers: Tensor, heads: {weights: Tensor, update: Tensor}[]}} the answers, [q z], and of each head its
+ *   match weights, [q t], and what it adds to the answers, [q z], without the bias
  */
-function softmaxAttention(model, prefix, asking, tokens) {
-  const { weights, heads: count } = model;
-  const project = (name, rows) => rows.map((row) => dense(weights, prefix + name, row));
-  const [queries, keys, values] = [project("query", asking), project("key", tokens), project("value", tokens)];
-  const size = keys[0].length / count;
-  const part = (row, h) => row.slice(h * size, (h + 1) * size);
-  const matches = Array.from({ length: count }, (_, h) =>
-    queries.map((query) => softmaxOf(keys.map((key) => inner(part(query, h), part(key, h)) / Math.sqrt(size)))),
-  );
-  const read = matches.map((rows, h) =>
-    rows.map((row) => part(values[0], h).map((_, d) => row.reduce((sum, match, t) => sum + match * values[t][h * size + d], 0))),
-  );
-  const answers = asking.map((_, q) => dense(weights, `${prefix}output`, read.flatMap((rows) => rows[q])));
-  const heads = matches.map((rows, h) => ({ weights: rows, update: read[h].flatMap((row) => writtenBy(weights, prefix, row, h)) }));
+function attentionOfHeads({ weights, heads: count }, prefix, asking, tokens) {
+  const project = (name, rows) => {
+    const made = linear(rows, weights[`${prefix}${name}.weight`], weights[`${prefix}${name}.bias`]);
+    return reshape(made, rows.shape[0], count, -1);
+  };
+  const [query, key, value] = [project("query", asking), project("key", tokens), project("value", tokens)];
+  const root = Math.sqrt(query.shape[2]);
+  const logits = einsum("q h d, t h d -> h q t", query, key);
+  const matches = softmax(tensor(logits.shape, logits.data.map((score) => score / root)));
+  const read = einsum("h q t, t h d -> q h d", matches, value);
+  const output = weights[`${prefix}output.weight`];
+  const parts = einsum("q h d, z h d -> h q z", read, reshape(output, output.shape[0], count, -1));
+  const answers = linear(reshape(read, read.shape[0], -1), output, weights[`${prefix}output.bias`]);
+  const heads = Array.from({ length: count }, (_, h) => ({ weights: at(matches, h), update: at(parts, h) }));
   return { answers, heads };
 }
 
-/** What the output map makes of the part of one head. */
-function writtenBy(weights, prefix, row, h) {
-  const { shape, data } = weights[`${prefix}output.weight`];
-  return Array.from({ length: shape[0] }, (_, y) =>
-    row.reduce((sum, value, d) => sum + value * data[y * shape[1] + h * row.length + d], 0),
-  );
-}
-
 /** One hidden layer on all that is given. */
-function feedForward(model, prefix, reference, transform, action) {
-  const inputs = joinedInputs(model, reference, transform, action, `${prefix}hidden`);
-  const hidden = dense(model.weights, `${prefix}hidden`, inputs).map((value) => Math.max(0, value));
-  const update = shaped(reference.shape, dense(model.weights, `${prefix}output`, hidden));
-  return { update, stages: [{ type: "hidden", name: `${prefix}hidden`, hidden, update }] };
+function hiddenLayer(model, prefix, reference, transform, action) {
+  const hidden = relu(ofInputs(model, `${prefix}hidden`, reference, transform, action));
+  const made = linear(hidden, model.weights[`${prefix}output.weight`], model.weights[`${prefix}output.bias`]);
+  return { update: reshape(made, ...reference.shape), stages: [{ type: "hidden", hidden }] };
 }
 
-/** Each entry between those of the reference and the transform. */
+/** One linear map of all that is given. */
+function oneLinearMap(model, prefix, reference, transform, action) {
+  const made = ofInputs(model, `${prefix}output`, reference, transform, action);
+  return { update: reshape(made, ...reference.shape), stages: [] };
+}
+
+/** Each entry of the answer between those of the reference and the transform. */
 function interpolation(model, prefix, reference, transform, action) {
-  const gates = dense(model.weights, `${prefix}gate`, joinedInputs(model, reference, transform, action, `${prefix}gate`));
-  const change = minus(transform, reference);
-  return { update: shaped(reference.shape, gates.map((gate, k) => change.data[k] / (1 + Math.exp(-gate)))), stages: [] };
+  const gates = sigmoid(ofInputs(model, `${prefix}gate`, reference, transform, action));
+  return { update: multiply(reshape(gates, ...reference.shape), subtract(transform, reference)), stages: [] };
 }
 
 /** One linear map of the objects and 1 for each action. */
 function linearByAction(model, prefix, reference, transform, action) {
-  const { shape, data } = model.weights[`${prefix}weight`];
-  const inputs = [...reference.data, ...transform.data, 1];
-  const [, rows, columns] = shape;
-  const update = Array.from({ length: columns }, (_, y) =>
-    inputs.reduce((sum, value, x) => sum + value * data[(action * rows + x) * columns + y], 0),
-  );
-  return { update: shaped(reference.shape, update), stages: [] };
+  const inputs = tensor([2 * reference.data.length + 1], [...reference.data, ...transform.data, 1]);
+  const made = einsum("x, x y -> y", inputs, at(model.weights[`${prefix}weight`], action));
+  return { update: reshape(made, ...reference.shape), stages: [] };
 }
 
-function plainUpdate([reference], update) {
-  return { update: shaped(reference.shape, update), stages: [] };
-}
-
-/** Reference, transform and action side by side, as wide as a layer of this name takes them. */
-function joinedInputs(model, reference, transform, action, name = "output") {
-  const actions = model.weights[`${name}.weight`].shape[1] - 2 * reference.data.length;
-  return [...reference.data, ...transform.data, ...oneHotOf(action, actions)];
+/** A linear map of the reference, the transform and the action side by side. @returns {Tensor} */
+function ofInputs(model, name, reference, transform, action) {
+  const [weight, bias] = [model.weights[`${name}.weight`], model.weights[`${name}.bias`]];
+  const actions = oneHot(action, actionsAsked(weight, 2 * reference.data.length));
+  return linear(reshape(rowsBeside([reference], [transform], [actions]), -1), weight, bias);
 }

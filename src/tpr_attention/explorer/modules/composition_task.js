@@ -25,7 +25,7 @@ export function rowsOf(world, factors) {
 }
 
 /** The object with these factors. @returns {Matrix} [r f] */
-export function encode(world, tables, factors) {
+export function encodeFactors(world, tables, factors) {
   return fillersAt(world, tables, rowsOf(world, factors));
 }
 
@@ -68,7 +68,7 @@ function readerOf(world, column) {
 }
 
 /** The factors whose fillers are nearest to those of an object. @returns {Factors} */
-export function decode(world, tables, object) {
+export function decodeObject(world, tables, object) {
   const nearest = new Map();
   return world.columns.map((_, column) => {
     const reader = readerOf(world, column);
@@ -84,7 +84,7 @@ export function decode(world, tables, object) {
 }
 
 /** The reference, with the acted factor of the transform. @returns {Factors} */
-export function substitute(world, reference, transform, action) {
+export function substituteFactors(world, reference, transform, action) {
   const { columns } = world.actions[action];
   return reference.map((value, column) => (columns.includes(column) ? transform[column] : value));
 }
@@ -101,7 +101,7 @@ export function isHeldOut(world, factors) {
  *   what is held out, whether the acted factor changes, and the condition of the task that has such questions
  */
 export function kindOf(world, reference, transform, action) {
-  const target = substitute(world, reference, transform, action);
+  const target = substituteFactors(world, reference, transform, action);
   const held = [reference, transform, target].map((factors) => isHeldOut(world, factors));
   const changes = world.actions[action].columns.some((column) => reference[column] !== transform[column]);
   const fits = (wanted) => wanted.every((value, k) => value === null || value === held[k]);
@@ -116,7 +116,7 @@ export function kindOf(world, reference, transform, action) {
  * @returns {{answer: Matrix, unknown: number[]}} the answer, and the roles whose filler is a guess
  */
 export function bestAnswer(world, tables, reference, transform, action) {
-  const rows = rowsOf(world, substitute(world, reference, transform, action));
+  const rows = rowsOf(world, substituteFactors(world, reference, transform, action));
   const inputs = [rowsOf(world, reference), rowsOf(world, transform)];
   const answer = fillersAt(world, tables, rows);
   const width = answer.shape[1];

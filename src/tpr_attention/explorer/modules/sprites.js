@@ -44,3 +44,24 @@ export function spritePath({ shape, colour, scale = 1, angle = 0, x = 0, y = 0, 
   }
   return svgElement("path", { d: PATHS[shape], transform: place, fill, opacity: faint, class: "shape" });
 }
+
+const PLACES_BY_NAME = { "top left": [-1, -1], "top right": [1, -1], "bottom left": [-1, 1], "bottom right": [1, 1] };
+const SIZES_BY_NAME = { tiny: 0.45, small: 0.65, medium: 0.85, large: 1.1 };
+
+/** A picture of one property alone: a shape without colour, a colour without shape, a size, a place; null: nothing. */
+export function attributePicture(role, filler, { label, size = 56 }) {
+  const parts = () => {
+    if (filler === null) return spritePath({ shape: "", colour: "" });
+    if (role === "colour") return svgElement("rect", { x: 14, y: 14, width: 36, height: 36, rx: 14, fill: COLOURS[filler], class: "shape" });
+    if (role === "shape") return spritePath({ shape: filler, colour: "", scale: 1.5 });
+    const [x, y] = PLACES_BY_NAME[filler] ?? [0, 0];
+    const radius = role === "size" ? 16 * (SIZES_BY_NAME[filler] ?? 1) : 5;
+    return svgElement("circle", { cx: 32 + 16 * x, cy: 32 + 16 * y, r: radius, class: "outline" });
+  };
+  return svgElement(
+    "svg",
+    { viewBox: "0 0 64 64", width: size, height: size, role: "img", "aria-label": label, class: "sprite" },
+    svgElement("rect", { width: 64, height: 64, rx: 6, class: "frame" }),
+    parts(),
+  );
+}

@@ -2,6 +2,8 @@
 
 import { element, svgElement } from "./dom.js";
 
+const GAP = 4; // between blocks of a heat map, in pixels
+
 /** A choice of names, or of `{value, label}`. */
 export function select({ key, label, options, value, onChange, disabled = false }) {
   const choices = options.map((one) => (typeof one === "object" ? one : { value: one, label: one }));
@@ -95,8 +97,10 @@ export function colourOf(value, scale) {
  * @param {number} options.cell the side of a cell
  * @param {string} options.key names the figure: cells have `data-cell="key.row.column"` and `data-value`
  * @param {(row: number, column: number) => boolean} options.marked which cells have a frame
+ * @param {number[]} options.frames rows that have a frame as a whole
+ * @param {number} options.blocks after how many rows and columns a gap is drawn
  */
-export function heatMap({ values, rows = [], columns = [], label, numbers, scale, cell = 34, key = "", marked = () => false }) {
+export function heatMap({ values, rows = [], columns = [], label, numbers, scale, cell = 34, key = "", marked = () => false, frames = [], blocks = Infinity }) {
   const matrix = Array.isArray(values) ? values : nestedRows(values);
   const width = matrix.length ? matrix[0].length : 0;
   const largest = scale ?? Math.max(1e-12, ...matrix.flat().map(Math.abs));
@@ -106,19 +110,20 @@ export function heatMap({ values, rows = [], columns = [], label, numbers, scale
   const longest = Math.max(0, ...columns.map((name) => name.length));
   const top = columns.length ? (isSlanted ? 12 + 4.7 * longest : 18) : 0;
   const right = isSlanted ? Math.max(0, 4.7 * (columns[columns.length - 1] ?? "").length - cell / 2) : 0;
-  const size = [left + width * cell + right + 1, top + matrix.length * cell + 1];
+  const offset = (k) => k * cell + GAP * Math.floor(k / blocks);
+  const size = [left + offset(width - 1) + cell + right + 1, top + offset(matrix.length - 1) + cell + 1];
   const parts = [];
   rows.forEach((name, row) => {
-    parts.push(svgElement("text", { x: left - 6, y: top + (row + 0.5) * cell, "text-anchor": "end", "dominant-baseline": "central", class: "name" }, name));
+    parts.push(svgElement("text", { x: left - 6, y: top + offset(row) + cell / 2, "text-anchor": "end", "dominant-baseline": "central", class: "name" }, name));
   });
   columns.forEach((name, column) => {
-    const x = left + (column + 0.5) * cell;
+    const x = left + offset(column) + cell / 2;
     const turn = isSlanted ? { transform: `rotate(-45 ${x} ${top - 6})`, "text-anchor": "start" } : { "text-anchor": "middle" };
     parts.push(svgElement("text", { x, y: top - 6, class: "name", ...turn }, name));
   });
   matrix.forEach((line, row) => {
     line.forEach((value, column) => {
-      const [x, y] = [left + column * cell, top + row * cell];
+      const [x, y] = [left + offset(column), top + offset(row)];
       const named = `${rows[row] ?? row + 1}, ${columns[column] ?? column + 1}: ${numeral(value, 4)}`;
       parts.push(
         svgElement(
@@ -135,6 +140,9 @@ export function heatMap({ values, rows = [], columns = [], label, numbers, scale
       }
     });
   });
+  for (const row of frames) {
+    parts.push(svgElement("rect", { x: left, y: top + offset(row), width: offset(width - 1) + cell + 1, height: cell + 1, rx: 3, class: "row-frame" }));
+  }
   return svgElement(
     "svg",
     { class: "heat-map", viewBox: `0 0 ${size[0]} ${size[1]}`, width: size[0], height: size[1], role: "img", "aria-label": label, "data-figure": key },

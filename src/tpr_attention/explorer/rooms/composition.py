@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tpr_attention.explorer.trained import Trained
+from tpr_attention.models.composition.tpr_laws import SHARPNESS
 from tpr_attention.studies.contestants import CONTESTANTS, words
 from tpr_attention.studies.paper.heads import NORMALISED
 from tpr_attention.tasks.composition.encoding import FillerTable
@@ -219,6 +220,7 @@ def _model(run: Trained) -> dict[str, Any]:
         "digest": spec.digest,
         "kind": KINDS[spec.model.name],
         "normalised": [*NORMALISED.get(spec.model.name, ())],
+        "sharpness": SHARPNESS,
         "carries": bool(spec.model.options.get("carries", True)),
         "heads": int(spec.model.options.get("num_heads", 0)),
         "pairs": spec.training.train_examples,

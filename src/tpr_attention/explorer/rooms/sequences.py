@@ -107,7 +107,7 @@ def _pairs_task(spec: RunSpec) -> Pairs:
 
 
 def _task(spec: RunSpec) -> dict[str, Any]:
-    """A task as the page needs it: `Task` in sequence_tasks.js."""
+    """A task as the page needs it: `PairTask` in sequence_tasks.js."""
     task = _pairs_task(spec)
     lengths, trained_length = _lengths(task)
     condition = "ood" if "ood" in task.conditions else "in_distribution"
