@@ -11,14 +11,15 @@ __all__ = ["state_size"]
 Options = Mapping[str, Any]
 
 
-def state_size(spec: RunSpec) -> int:
-    """The numbers in the state after a sequence as long as those of training.
+def state_size(spec: RunSpec, length: int | None = None) -> int:
+    """The numbers in the state after so many pairs or objects; as many as in training if not given.
 
     >>> state_size(RunSpec.of({"task": "recall-compositional", "model": "recall-tpr"}))
     32768
     """
     task, model = spec.task.options, spec.model.options
-    return STATES[spec.model.name](model, _num_values(spec.task.name, task), _length(spec.task.name, task))
+    length = _length(spec.task.name, task) if length is None else length
+    return STATES[spec.model.name](model, _num_values(spec.task.name, task), length)
 
 
 def _num_values(task: str, options: Options) -> int:
