@@ -1,11 +1,11 @@
-# make setup | check | test | test-ray | test-torch-min | reproduce | docs | benchmark | benchmark-training | benchmark-store | benchmark-scaling | benchmark-executors | clean
+# make setup | check | test | test-ray | test-torch-min | reproduce | docs | figures | release-check | benchmark | benchmark-training | benchmark-store | benchmark-scaling | benchmark-executors | clean
 # Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup lint check test test-ray test-torch-min reproduce docs benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
+.PHONY: setup lint check test test-ray test-torch-min reproduce docs figures release-check benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
 
 setup: .venv/.installed
 
@@ -99,9 +99,31 @@ docs/recall.md: setup
 	mkdir -p docs/figures && cp report-recall/figures/*.png docs/figures/
 	sed '1s/.*/# Recall: all numbers/' report-recall/report.md > $@
 
+# All pages, with every example executed and the explorer beside them. Warnings, links that lead nowhere, Python code that is
+# not run and images without an alt text are errors.
 docs: .venv/.installed-docs
+	$(BIN)/python docs/extensions/checks.py
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/extensions/checks.py docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# The figures of the README and of the start page, from the functions, tables and weights that they show.
+figures: setup
+	$(BIN)/python docs/figures/attention_strip.py
+	$(BIN)/python docs/figures/results.py
+
+# Wheel and sdist as users get them: built, metadata and README checked, and each installed with all that it asks for into a
+# new environment that sees nothing of .venv. There the layers and the demo run without extras, and the command with them.
+.venv-release/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build twine
+	@touch $@
+
+release-check: .venv-release/.installed
+	rm -rf dist && mkdir dist
+	.venv-release/bin/python -m build --outdir dist .
+	.venv-release/bin/python -m twine check --strict dist/*
+	$(PYTHON) tests/release/check_installed.py dist/*.whl dist/*.tar.gz
 
 benchmark: setup
 	$(BIN)/python benchmarks/pairs.py
@@ -121,4 +143,4 @@ benchmark-executors: .venv/.installed-ray
 	$(BIN)/python benchmarks/executors.py
 
 clean:
-	rm -rf .venv .venv-torch-min build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-torch-min .venv-release build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,17 +5,20 @@ run at every build, and an error in one of them fails it.
 """
 
 import importlib
-import re
+import sys
+from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
 
 import tpr_attention
 
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
 project = "tpr-attention"
 release = version = tpr_attention.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "equations"]
 exclude_patterns = ["_build", "jupyter_execute"]
 default_role = "py:obj"
 smartquotes = False
@@ -33,7 +36,7 @@ myst_heading_anchors = 3
 myst_update_mathjax = False
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600
 nb_output_stderr = "warn"
 nb_render_markdown_format = "myst"  # tables that cells make
 
@@ -53,22 +56,6 @@ def visit_math(translator, node):
     mathml = convert(node.astext(), display="block" if block else "inline")
     translator.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
     raise nodes.SkipNode
-
-
-EQUATION = re.compile(r"\s{2,}(\((?:sec\.|App\.|Algorithm|inverts).*\))$")
-SEVERAL = re.compile(r"= .*, {4}\S")
-
-
-def set_equations_apart(app, what, name, obj, options, lines):
-    """Turn the equations of a docstring into blocks of their own.
-
-    They are known by the section at the right margin, or by a wide space between two of them.
-    """
-    paragraphs = "\n".join(lines).split("\n\n")
-    for i, paragraph in enumerate(paragraphs):
-        if EQUATION.search(paragraph) or SEVERAL.search(paragraph):
-            paragraphs[i] = ".. code-block:: text\n\n" + re.sub("(?m)^", "    ", EQUATION.sub(r"    \1", paragraph))
-    lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
 PUBLIC = (
@@ -102,5 +89,4 @@ def check_api_is_complete(app, env):
 
 def setup(app):
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
-    app.connect("autodoc-process-docstring", set_equations_apart)
     app.connect("env-check-consistency", check_api_is_complete)

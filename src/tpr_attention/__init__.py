@@ -18,7 +18,7 @@ used, so `import tpr_attention` alone does not import torch.
 
 from tpr_attention.lazy import lazy_exports
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, _exports = lazy_exports(
     __name__,
