@@ -43,7 +43,7 @@ def write_page(trained: Sequence[Trained] = ()) -> str:
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return environment.from_string(_resource("page.html")).render(
         policy=policy,
-        css=Markup(_resource("page.css")),
+        css=Markup("\n".join([_resource("page.css"), *map(_styles, shown)])),
         script=Markup(script),
         rooms={key: pack(found) for key, found in shown.items()},
     )
@@ -78,6 +78,11 @@ def _collect(name: str, modules: dict[str, str], exported: dict[str, str], above
         raise ValueError(f"{name}: cannot be joined: {left[0]}")
     listed = ", ".join(names)
     modules[name] = f"const {{ {listed} }} = (() => {{\n{body}\nreturn {{ {listed} }};\n}})();"
+
+
+def _styles(key: str) -> str:
+    """The styles of a room, which hold only where it is shown."""
+    return f':root[data-room="{key}"] {{\n{_resource(f"styles/{key}.css")}}}\n'
 
 
 def _resource(name: str) -> str:

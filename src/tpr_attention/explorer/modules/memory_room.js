@@ -4,13 +4,13 @@ import { capacityCurve, seeded } from "./capacity.js";
 import { lineChart } from "./charts.js";
 import { element } from "./dom.js";
 import { equation } from "./equations.js";
-import { crowded, isRight, memoryChecked, memoryDefaults, memoryStages, MOST_OBJECTS, otherObject } from "./memory_model.js";
-import { bindPanel, extractPanel, mapPanel, matchPanel, memoryPanel } from "./memory_stages.js";
+import { crowded, isRight, memoryChecked, memoryDefaults, memoryStages, MOST_OBJECTS } from "./memory_model.js";
+import { memoryPanel, stagesPanel } from "./memory_stages.js";
 import { attributePicture, spritePicture } from "./sprites.js";
 import { badge, button, numeral, select, slider } from "./widgets.js";
 
 const SIZES = [0.45, 0.65, 0.85, 1.1];
-const PLACES = [[-0.75, -0.75], [0.75, -0.75], [-0.75, 0.75], [0.75, 0.75]];
+const PLACES = [[-1, 0], [1, 0], [0, -1], [0, 1]];
 const BAR = 44; // the height of a weight of one, in pixels
 
 /** States worth a look, by name: changes to where the room starts. */
@@ -22,7 +22,7 @@ const STORIES = [
     name: "Conjunction",
     change: { objects: [[0, 0, 3, 0], [1, 1, 3, 1], [2, 1, 1, 2], [3, 2, 1, 3]], matches: [[1, 1], [2, 1]], selected: 2 },
   },
-  { name: "Another role", change: { target: 2, bound: 3, map: "next one" } },
+  { name: "Another role", change: { target: 2, bound: 3, map: "next" } },
   { name: "Overlap", change: { overlap: 0.3 } },
   {
     name: "Crowded",
@@ -44,7 +44,7 @@ export const memoryRoom = {
         "div",
         { class: "memory-stages" },
         memoryPanel(state, stages, data),
-        element("div", { class: "stage-grid" }, [matchPanel, extractPanel, mapPanel, bindPanel].map((stage) => stage(state, stages, data))),
+        stagesPanel(state, stages, data),
       ),
       capacityPanel(state, update),
     );
@@ -92,11 +92,11 @@ function objectsPanel(state, stages, update, data) {
   return element(
     "section",
     { class: "panel objects" },
-    element("h3", {}, "Objects"),
-    element("div", { class: "equation" }, equation('*O_s = ∑_j *r_j ⊗ *f_j "    3.1"')),
+    element("h3", {}, "Objects", element("span", { class: "section" }, "3.1")),
+    element("div", { class: "equation" }, equation("*O_s = ∑_j *r_j ⊗ *f_j")),
     element(
       "div",
-      { class: "cards" },
+      { class: state.objects.length > 8 ? "cards many" : "cards" },
       state.objects.map((one, s) => objectCard(one, s, state, stages, update, data)),
       state.objects.length ? null : element("p", { class: "note" }, "The memory is empty."),
     ),
@@ -212,25 +212,31 @@ function questionPanel(state, stages, update, data) {
     { class: "panel question" },
     element("h3", {}, "Question"),
     element("p", { class: "asked" }, asked(state, data)),
-    element("div", { class: "fields pairs" }, state.matches.map(pair)),
-    button({
-      key: "conjunction",
-      label: "and a second pair",
-      pressed: isPair,
-      onClick: () => update(({ matches }) => ({ matches: isPair ? [matches[0]] : [matches[0], [free, state.objects[state.selected]?.[free] ?? 0]] })),
-    }),
     element(
       "div",
       { class: "fields" },
+      pair(state.matches[0], 0),
+      button({
+        key: "conjunction",
+        label: "and ...",
+        title: "A conjunction: match a second pair of role and filler",
+        pressed: isPair,
+        onClick: () => update(({ matches }) => ({ matches: isPair ? [matches[0]] : [matches[0], [free, state.objects[state.selected]?.[free] ?? 0]] })),
+      }),
+      isPair ? pair(state.matches[1], 1) : null,
+    ),
+    element(
+      "div",
+      { class: "fields three" },
       select({ key: "target", label: "target role", options: numbered(data.roles), value: state.target, onChange: (value) => update({ target: Number(value) }) }),
-      select({ key: "map", label: "filler map", options: data.maps.map(({ name }) => name), value: state.map, onChange: (value) => update({ map: value }) }),
+      select({ key: "map", label: "filler map", options: data.maps.map(({ name }) => ({ value: name, label: mapWords(name, data.fillers[state.target]) })), value: state.map, onChange: (value) => update({ map: value }) }),
       select({ key: "bound", label: "new role", options: numbered(data.roles), value: state.bound, onChange: (value) => update({ bound: Number(value) }) }),
     ),
     element(
       "div",
-      { class: "fields" },
-      slider({ key: "overlap", label: "overlap of fillers", min: 0, max: 0.9, step: 0.05, value: state.overlap, shown: numeral(state.overlap), onInput: (overlap) => update({ overlap }) }),
-      slider({ key: "temperature", label: "temperature of the softmax", min: 0.02, max: 1, step: 0.02, value: state.temperature, shown: numeral(state.temperature), onInput: (temperature) => update({ temperature }) }),
+      { class: "fields two" },
+      slider({ key: "overlap", label: "filler overlap", min: 0, max: 0.9, step: 0.05, value: state.overlap, shown: numeral(state.overlap), onInput: (overlap) => update({ overlap }) }),
+      slider({ key: "temperature", label: "softmax temperature", min: 0.02, max: 1, step: 0.02, value: state.temperature, shown: numeral(state.temperature), onInput: (temperature) => update({ temperature }) }),
     ),
     element(
       "div",
@@ -238,14 +244,26 @@ function questionPanel(state, stages, update, data) {
       answerCard("sum", "Sum (the paper's)", state, stages, data),
       answerCard("softmax", "Softmax (sharpened)", state, stages, data),
     ),
+    anotherRole(state, stages, data),
   );
 }
 
 function asked({ matches, target, map, bound }, { roles, fillers }) {
   const conditions = matches.map(([role, filler]) => [element("b", {}, roles[role]), " is ", element("b", {}, fillers[role][filler])]);
   const joined = conditions.flatMap((one, k) => (k ? [" and whose ", ...one] : one));
-  const mapped = map === "identity" ? "" : `, map it by “${map}”`;
+  const mapped = map === "identity" ? "" : `, map it by “${mapWords(map, fillers[target])}”`;
   return ["Find the object whose ", joined, ", read its ", element("b", {}, roles[target]), mapped, ", and bind it to the role ", element("b", {}, roles[bound]), "."];
+}
+
+/** A map in the words of a role's fillers. */
+function mapWords(name, fillers) {
+  return { next: "next filler", swap: `swap ${fillers[0]} and ${fillers.at(-1)}` }[name] ?? name;
+}
+
+function anotherRole({ target, bound }, { sum }, { roles, fillers }) {
+  if (target === bound || sum.answer === null) return null;
+  const words = (role) => `“${fillers[role][sum.answer]}” as ${roles[role]}`;
+  return element("p", { class: "note" }, `All roles share one space of fillers: the same vector means ${words(target)} and ${words(bound)}.`);
 }
 
 function answerCard(name, title, state, stages, data) {

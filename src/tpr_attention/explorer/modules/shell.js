@@ -81,6 +81,7 @@ function show(page) {
   );
   morph(document.getElementById("rooms"), element("div", {}, tabs));
   morph(document.getElementById("tools"), element("div", {}, tools(page)));
+  document.documentElement.dataset.room = room.key; // whose styles hold
   document.title = `${room.title} · TPR-Attention explorer`;
   clearTimeout(page.timer);
   page.timer = setTimeout(() => {

@@ -39,13 +39,13 @@ export function spritePath({ shape, colour, scale = 1, angle = 0, x = 0, y = 0, 
   const place = `translate(${32 + 16 * x} ${32 + 16 * y}) rotate(${(-angle * 180) / Math.PI}) scale(${scale})`;
   const fill = COLOURS[colour] ?? "var(--muted)";
   if (!Object.hasOwn(PATHS, shape)) {
-    const middle = { x: 32, y: 40, "text-anchor": "middle", "font-size": 24, fill, opacity: faint };
+    const middle = { x: 32, y: 40, "text-anchor": "middle", class: "unknown", fill, opacity: faint };
     return svgElement("text", middle, "?");
   }
   return svgElement("path", { d: PATHS[shape], transform: place, fill, opacity: faint, class: "shape" });
 }
 
-const PLACES_BY_NAME = { "top left": [-1, -1], "top right": [1, -1], "bottom left": [-1, 1], "bottom right": [1, 1] };
+const PLACES_BY_NAME = { left: [-1, 0], right: [1, 0], top: [0, -1], bottom: [0, 1] };
 const SIZES_BY_NAME = { tiny: 0.45, small: 0.65, medium: 0.85, large: 1.1 };
 
 /** A picture of one property alone: a shape without colour, a colour without shape, a size, a place; null: nothing. */

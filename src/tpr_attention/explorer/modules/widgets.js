@@ -99,22 +99,37 @@ export function colourOf(value, scale) {
  * @param {(row: number, column: number) => boolean} options.marked which cells have a frame
  * @param {number[]} options.frames rows that have a frame as a whole
  * @param {number} options.blocks after how many rows and columns a gap is drawn
+ * @param {string[]} options.groups names of the blocks of rows
+ * @param {string[]} options.ends a word after each row
+ * @param {number} options.nameWidth room for the names of rows (default: as much as they need)
  */
-export function heatMap({ values, rows = [], columns = [], label, numbers, scale, cell = 34, key = "", marked = () => false, frames = [], blocks = Infinity }) {
+export function heatMap({
+  values, rows = [], columns = [], label, numbers, scale, cell = 34, key = "", marked = () => false, frames = [], blocks = Infinity,
+  groups = [], ends = [], nameWidth = 0,
+}) {
   const matrix = Array.isArray(values) ? values : nestedRows(values);
   const width = matrix.length ? matrix[0].length : 0;
   const largest = scale ?? Math.max(1e-12, ...matrix.flat().map(Math.abs));
-  const isWritten = numbers ?? cell >= 26;
-  const left = rows.length ? 8 + Math.max(...rows.map((name) => 6.6 * name.length)) : 0;
+  const isWritten = numbers ?? cell >= 24;
+  const left = Math.max(nameWidth, (rows.length ? 8 + Math.max(...rows.map((name) => 6.4 * name.length)) : 0) + (groups.length ? 18 : 0));
   const isSlanted = columns.some((name) => 6.6 * name.length > cell);
   const longest = Math.max(0, ...columns.map((name) => name.length));
   const top = columns.length ? (isSlanted ? 12 + 4.7 * longest : 18) : 0;
-  const right = isSlanted ? Math.max(0, 4.7 * (columns[columns.length - 1] ?? "").length - cell / 2) : 0;
+  const leaning = isSlanted ? Math.max(0, 4.7 * (columns[columns.length - 1] ?? "").length - cell / 2) : 0;
+  const right = Math.max(leaning, ends.length ? 12 + Math.max(...ends.map((word) => 7.4 * word.length)) : 0);
   const offset = (k) => k * cell + GAP * Math.floor(k / blocks);
   const size = [left + offset(width - 1) + cell + right + 1, top + offset(matrix.length - 1) + cell + 1];
   const parts = [];
   rows.forEach((name, row) => {
     parts.push(svgElement("text", { x: left - 6, y: top + offset(row) + cell / 2, "text-anchor": "end", "dominant-baseline": "central", class: "name" }, name));
+  });
+  groups.forEach((name, group) => {
+    const y = top + offset(group * blocks) + (cell * blocks) / 2;
+    parts.push(svgElement("text", { x: 10, y, "text-anchor": "middle", class: "name group", transform: `rotate(-90 10 ${y})` }, name));
+  });
+  ends.forEach((word, row) => {
+    const y = top + offset(row) + cell / 2;
+    parts.push(svgElement("text", { x: left + offset(width - 1) + cell + 8, y, "dominant-baseline": "central", class: "end" }, word));
   });
   columns.forEach((name, column) => {
     const x = left + offset(column) + cell / 2;

@@ -17,22 +17,22 @@ FILLERS = {
     "shape": ("disc", "triangle", "square", "heart"),
     "colour": ("red", "yellow", "green", "blue"),
     "size": ("tiny", "small", "medium", "large"),
-    "position": ("top left", "top right", "bottom left", "bottom right"),
+    "position": ("left", "right", "top", "bottom"),
 }
 """The names of the fillers of each role."""
 
 MAPS = {
     "identity": np.eye(4),
-    "next one": np.roll(np.eye(4), 1, axis=1),
-    "swap first and last": np.eye(4)[[3, 1, 2, 0]],
+    "next": np.roll(np.eye(4), 1, axis=1),
+    "swap": np.eye(4)[[3, 1, 2, 0]],
     "negate": -np.eye(4),
     "forget": np.full((4, 4), 0.25),
 }
-"""The map H of each name; a filler f becomes f^T H. "Next one" takes the first filler to the second, the last to the
-first; "forget" takes every filler to the mean of all."""
+"""The map H of each name; a filler f becomes f^T H. "next" takes each filler to the one after it and the last to the
+first, "swap" the first to the last and the last to the first, "forget" every filler to the mean of all."""
 
-OBJECTS = (("disc", "red", "large", "top left"), ("triangle", "yellow", "large", "top right"))
-OBJECTS += (("square", "green", "small", "bottom left"),)
+OBJECTS = (("disc", "red", "large", "left"), ("triangle", "yellow", "large", "right"))
+OBJECTS += (("square", "green", "small", "top"),)
 
 
 def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
