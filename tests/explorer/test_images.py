@@ -1,5 +1,7 @@
 """The arithmetic of the room "Pixels" against torch: frames, encoder, composition, decoder, clean-up memory."""
 
+import zlib
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
@@ -260,6 +262,14 @@ def test_models_that_the_page_cannot_compute_are_not_shown(trained, changes):
     shown = images.data([other, trained])
     assert shown is not None
     assert shown["label"] == trained.label
+
+
+def test_numbers_of_16_bits_are_unpacked(engine):
+    numbers = np.array([0.0, -0.0, 1.0, -2.5, 6e-8, 1e-5, 65504.0, 0.1, -3e-3], dtype=np.float16)
+    packed = pack({"numbers": numbers, "ones": np.ones(3, dtype=np.float32)})
+    raw = list(zlib.decompress(b64decode(packed["bytes"])))
+    found = engine.run("withArrays(values, Uint8Array.from(raw).buffer).numbers.data", values=packed["values"], raw=raw)
+    assert found == numbers.tolist()
 
 
 def test_room_is_small(data, trained):
