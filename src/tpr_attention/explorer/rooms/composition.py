@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from math import log
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ __all__ = ["KINDS", "data"]
 TASK = "composition"
 MOST_ROWS = 32_768
 """Rows of fillers, or combinations of a split, that a page may have of one world."""
+MOST_BYTES = 1_200_000
+"""Of all weights together, before they are compressed."""
+FEW = 100
+"""Of runs with fewer training pairs than the most, those nearest to this number are shown."""
 
 KINDS: dict[str, str] = {
     "tpr": "heads",
@@ -49,12 +54,15 @@ ORDER = ("tpr-laws", "tpr-stack", "tpr-second", "tpr", "tpr-deep", "classical", 
 def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
     """The worlds of trained models of the composition task, the models, and what cannot be shown and why.
 
-    For each model, split and interaction there is one run: that with the fewest unusual options of its task, of these
-    the one with the most training pairs, then steps, then the lowest seed.
+    Of each model, split, interaction and number of training pairs there is one run: that with the fewest unusual
+    options of its task, of these the one with the most steps, then the lowest seed. Numbers of pairs are the most and
+    the one nearest to `FEW`. What does not fit in `MOST_BYTES` is left out.
     """
     worlds, tables, models, left_out = dict[str, dict[str, Any]](), _Tables(), list[dict[str, Any]](), list[str]()
+    left = MOST_BYTES
     for one in _chosen(run for run in trained if run.spec.task.name == TASK):
-        why = _unfit(one)
+        size = sum(array.nbytes for array in one.weights.values())
+        why = _unfit(one) or ("the page would be too large" if size > left else None)
         if why is None:
             key = _world_key(one.spec)
             try:
@@ -64,6 +72,7 @@ def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
                 why = str(error)
         if why is None:
             models.append({**_model(one), "world": list(worlds).index(key)})
+            left -= size
         else:
             left_out.append(f"{one.label} ({_setting(one.spec)}): {why}")
     if not models:
@@ -72,19 +81,33 @@ def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
 
 
 def _chosen(runs: Iterable[Trained]) -> list[Trained]:
-    """One run for each model, split and interaction, the models in the order in which they are shown."""
-    best: dict[str, Trained] = {}
+    """The runs to be shown, the most important first: those with the most pairs, then red squares, then by model."""
+    cells: dict[str, dict[int, dict[str, Trained]]] = {}
     for run in runs:
-        key = json.dumps([run.spec.model.name, *_cell(run.spec)], sort_keys=True)
-        best[key] = min(best.get(key, run), run, key=_preference)
-    return sorted(best.values(), key=lambda run: (_cell_order(run.spec), _place(run.spec.model.name)))
+        of_cell = cells.setdefault(json.dumps(_cell(run.spec), sort_keys=True), {})
+        best = of_cell.setdefault(run.spec.training.train_examples, {})
+        best[run.spec.model.name] = min(best.get(run.spec.model.name, run), run, key=_preference)
+    most = [of_cell[max(of_cell)] for of_cell in cells.values()]
+    fewer = [of_cell[_few(of_cell)] for of_cell in cells.values() if len(of_cell) > 1]
+    return [
+        run for found in (most, fewer) for run in sorted((one for best in found for one in best.values()), key=_order)
+    ]
+
+
+def _few(sizes: Iterable[int]) -> int:
+    """The number of pairs nearest to `FEW` that is not the largest."""
+    return min(sorted(sizes)[:-1], key=lambda size: abs(log(size / FEW)))
+
+
+def _order(run: Trained) -> tuple[Any, ...]:
+    return _cell_order(run.spec), _place(run.spec.model.name)
 
 
 def _preference(run: Trained) -> tuple[Any, ...]:
     spec, training = run.spec, run.spec.training
     usual = {**default_options("task", TASK), **dict(zip(("split", "interaction"), _cell(spec), strict=True))}
     unusual = sum(usual.get(name) != value for name, value in spec.task.options.items())
-    return unusual, -training.train_examples, -training.steps, spec.seed, spec.digest
+    return unusual, -training.steps, spec.seed, spec.digest
 
 
 def _cell(spec: RunSpec) -> tuple[Any, Any]:
@@ -226,5 +249,6 @@ def _model(run: Trained) -> dict[str, Any]:
         "pairs": spec.training.train_examples,
         "steps": spec.training.steps,
         "seed": spec.seed,
+        "bits": min(8 * array.dtype.itemsize for array in weights.values()),
         "weights": weights,
     }
