@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 project = "tpr-attention"
 release = version = tpr_attention.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "equations"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "equations", "explorer_page"]
 exclude_patterns = ["_build", "jupyter_execute"]
 default_role = "py:obj"
 smartquotes = False
