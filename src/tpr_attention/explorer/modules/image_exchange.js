@@ -1,10 +1,11 @@
 // Roles of two objects that are taken into an answer: by pointers that drag them, or by pressing them.
 
 import { element } from "./dom.js";
-import { heatMap } from "./widgets.js";
+import { colourOf, numeral } from "./widgets.js";
 
 const FAR_ENOUGH = 6; // pixels that a pointer moves before a press becomes a drag
 let drag = null; // the one that is going on
+let hasJustEnded = false; // a drag, whose end is a click too
 
 /**
  * The roles of an object, one row each: a name and its filler.
@@ -16,20 +17,19 @@ export function objectRows({ side, object, names, scales, from = [], onTake = nu
   const width = object.shape[1];
   return element(
     "div",
-    { class: "object-rows" },
+    { class: "pixel-rows" },
     names.map((name, role) => {
       const filler = [...object.data.slice(role * width, (role + 1) * width)];
-      const label = `${name} of the ${side}: ${filler.map((number) => number.toFixed(2)).join(", ")}`;
       const parts = [
-        element("span", { class: "role-name" }, onTake ? element("span", { class: "grip", "aria-hidden": "true" }, "⠿") : null, name),
-        heatMap({ values: [filler], label, scale: scales[role], key: `${side}-${name}`, cell: 34 }),
+        element("span", { class: "role-name" }, onTake ? element("span", { class: "pixel-grip", "aria-hidden": "true" }, "⠿") : null, name),
+        fillerCells(filler, scales[role], `${side}-${name}`),
       ];
-      if (!onTake) return element("div", { class: `object-row from-${from[role] ?? "layer"}`, "data-role": name }, parts);
+      if (!onTake) return element("div", { class: `pixel-row from-${from[role] ?? "layer"}`, "data-role": name }, parts);
       const isUsed = from[role] === side;
       return element(
         "button",
         {
-          type: "button", class: `object-row from-${side}`, "data-key": `take-${side}-${name}`, "aria-pressed": String(isUsed),
+          type: "button", class: `pixel-row from-${side}`, "data-key": `take-${side}-${name}`, "aria-pressed": String(isUsed),
           "aria-label": `Take the ${name} of the ${side} into the answer`, title: "Press, or drag to the answer",
           ...dragHandlers(name, side, () => onTake(role)),
         },
@@ -39,12 +39,29 @@ export function objectRows({ side, object, names, scales, from = [], onTake = nu
   );
 }
 
+function fillerCells(filler, scale, key) {
+  return element(
+    "span",
+    { class: "pixel-cells" },
+    filler.map((number, k) =>
+      element(
+        "span",
+        {
+          class: `pixel-cell${Math.abs(number) > 0.62 * scale ? " strong" : ""}`, style: `background: ${colourOf(number, scale)}`,
+          title: numeral(number, 4), "data-cell": `${key}.${k}`, "data-value": number,
+        },
+        numeral(number, Math.abs(number) < 9.95 ? 2 : 1),
+      ),
+    ),
+  );
+}
+
 /** A press takes; a drag takes if it ends on a place with `data-drop` that is not the object's own. */
 function dragHandlers(name, side, take) {
   return {
     onpointerdown: (event) => {
       const isFinger = event.pointerType === "touch";
-      if (event.button !== 0 || (isFinger && !event.target.closest(".grip"))) return;
+      if (event.button !== 0 || (isFinger && !event.target.closest(".pixel-grip"))) return;
       drag = { start: [event.clientX, event.clientY], ghost: null };
       event.currentTarget.setPointerCapture(event.pointerId);
     },
@@ -61,19 +78,18 @@ function dragHandlers(name, side, take) {
       const place = wasDragged ? dropUnder(event, side) : null;
       endDrag();
       if (place) take();
-      if (wasDragged) event.currentTarget.dataset.dragged = "";
+      hasJustEnded = wasDragged;
+      setTimeout(() => (hasJustEnded = false));
     },
     onpointercancel: endDrag,
-    onclick: (event) => {
-      const { dataset } = event.currentTarget;
-      if ("dragged" in dataset) delete dataset.dragged; // the click that ends a drag
-      else take();
+    onclick: () => {
+      if (!hasJustEnded) take();
     },
   };
 }
 
 function startGhost(row, text) {
-  const ghost = element("div", { class: "ghost", "aria-hidden": "true" }, text);
+  const ghost = element("div", { class: "pixel-ghost", "aria-hidden": "true" }, text);
   document.body.append(ghost);
   row.dataset.lifted = "";
   return ghost;

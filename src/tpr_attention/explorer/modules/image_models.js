@@ -15,7 +15,7 @@ const UNUSED_CODE = 1e6; // a code that is not used
 
 /**
  * A model made of unpacked data; see `rooms/images.py`.
- * @returns {{encode, compose, pose, drawFillers, readCodes, drawCodes}} functions of images, objects and codes
+ * @returns {{encode, compose, pose, colours, drawFillers, readCodes, drawCodes}} functions of images, objects and codes
  */
 export function imageModel({ side, cutoff, weights, memory }) {
   const waves = waveTables(side, cutoff);
@@ -26,6 +26,7 @@ export function imageModel({ side, cutoff, weights, memory }) {
     encode: (image) => encodeImage(image, { side, cutoff, weights, waves }),
     compose: (reference, transform, action) => composeObjects(reference, transform, action, weights),
     pose: (object) => poseOf(object, weights, side),
+    colours: (object) => coloursOf(object, weights),
     drawFillers: (object) => drawByFillers(object, weights, basis, side),
     readCodes: (object) => readCodes(object, { weights, basis, side, codes }),
     drawCodes: (numbers) => drawByCodes(numbers, memory, side),

@@ -12,7 +12,7 @@ const WRONG = [255, 170, 240]; // lighter than red, green, blue and black
  */
 export function pixelPicture(image, { key, label, wrong = null, ...others }) {
   return element("img", {
-    class: "pixels", "data-picture": key, src: pixelAddress(image, wrong), alt: label, draggable: "false", width: 64, height: 64,
+    class: "pixel-picture", "data-picture": key, src: pixelAddress(image, wrong), alt: label, draggable: "false", width: 64, height: 64,
     ...others,
   });
 }
@@ -36,10 +36,11 @@ let stroke = null; // the one that is being drawn: where it was last, and what i
 
 /**
  * What makes a picture one to draw on: pointers paint, arrow keys move a cursor and the space bar changes its pixel.
- * @param {{cursor: number, change: (paint: (mask: Uint8Array) => void) => void, onCursor: (place: number) => void}}
- *   options `change` is given a function that changes the mask
+ * @param {(paint: (mask: Uint8Array, cursor: number) => void) => void} change is given a function that changes the
+ *   newest mask
+ * @param {(next: (cursor: number) => number) => void} move is given a function of the newest cursor
  */
-export function drawingHandlers({ cursor, change, onCursor }) {
+export function drawingHandlers(change, move) {
   return {
     onpointerdown: (event) => {
       if (event.button !== 0) return;
@@ -61,8 +62,9 @@ export function drawingHandlers({ cursor, change, onCursor }) {
     onpointercancel: () => (stroke = null),
     onkeydown: (event) => {
       const isSpace = event.key === " ";
-      if (isSpace) change((mask) => (mask[cursor] = 1 - mask[cursor]));
-      else if (Object.hasOwn(ARROWS, event.key)) onCursor(movedCursor(cursor, ARROWS[event.key]));
+      const arrow = Object.hasOwn(ARROWS, event.key) ? ARROWS[event.key] : null;
+      if (isSpace) change((mask, cursor) => (mask[cursor] = 1 - mask[cursor]));
+      else if (arrow) move((cursor) => movedCursor(cursor, arrow));
       else return;
       event.preventDefault();
     },

@@ -81,7 +81,7 @@ export function imageView(state, data) {
   const model = modelOf(data);
   const { grid, splits } = data;
   const taken = rolesTaken(state);
-  const reference = seenObject(state.reference, data, pixelsOf(state.drawn));
+  const reference = seenObject(state.reference, data, state.drawn);
   const transform = seenObject(state.transform, data);
   const exchanged = exchangedObject(reference.object, transform.object, taken);
   const object = state.how === "hand" ? exchanged : model.compose(reference.object, transform.object, state.action);
@@ -93,6 +93,8 @@ export function imageView(state, data) {
   if (codes) answers.push({ name: "codes", image: model.drawCodes(codes) });
   return {
     reference, transform, object, codes, taken, classes, truth, isOwn,
+    pose: model.pose(object),
+    colours: model.colours(object),
     answers: answers.map((answer) => ({ ...answer, ...(truth && judged(answer.image, truth)) })),
     heldOut: heldOutBy(grid, splits, classes),
     apart: object.data.reduce((most, number, k) => Math.max(most, Math.abs(number - exchanged.data[k])), 0),
@@ -106,9 +108,17 @@ function seenFrame(classes, { grid }, changed = null) {
   return { mask, image: frameImage(mask, classes[colour], grid.columns[colour].values.length) };
 }
 
-function seenObject(classes, data, changed = null) {
-  const frame = seenFrame(classes, data, changed);
-  return { ...frame, ...modelOf(data).encode(frame.image), heldOut: heldOutBy(data.grid, data.splits, classes) };
+let lastSeen = []; // the newest objects, so that a control computes only what it changes
+
+function seenObject(classes, data, drawn = "") {
+  const key = `${classes}/${drawn}`;
+  const known = lastSeen.find((one) => one.key === key && one.data === data);
+  if (known) return known.seen;
+  const frame = seenFrame(classes, data, drawn ? pixelsOf(drawn) : null);
+  const heldOut = heldOutBy(data.grid, data.splits, classes);
+  const seen = { ...frame, ...modelOf(data).encode(frame.image), heldOut };
+  lastSeen = [{ key, data, seen }, ...lastSeen].slice(0, 4);
+  return seen;
 }
 
 function exchangedObject(reference, transform, taken) {

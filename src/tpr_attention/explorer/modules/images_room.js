@@ -1,9 +1,9 @@
 // Pixels: two images and an action in, the image of the answer out; roles can be exchanged by hand.
 
 import { element } from "./dom.js";
-import { answerPanel, describedClasses, seenBadge } from "./image_answers.js";
+import { answerPanel, describedClasses, factorName, factorValue, seenBadge } from "./image_answers.js";
 import { objectRows } from "./image_exchange.js";
-import { FRAME_SIDE, exchangedClasses, heldOutBy } from "./image_frames.js";
+import { FRAME_SIDE, exchangedClasses, frameMask, heldOutBy } from "./image_frames.js";
 import { drawingHandlers, pixelPicture } from "./image_pictures.js";
 import { checkImageState, imageDefaults, imageView, pixelsOf, rolesTaken, textOf } from "./image_state.js";
 import { badge, button, choice, numeral, panel, select, slider } from "./widgets.js";
@@ -28,18 +28,25 @@ export const imagesRoom = {
           "p",
           {},
           "The encoder takes each image apart into five roles with a filler each. TPR-Attention exchanges the role that ",
-          "the action names, and the decoder draws what is left. The model was trained on target images alone; it runs ",
+          "the action names, and the decoder draws the result. The model was trained on target images alone; it runs ",
           "in this page, at every change.",
         ),
         element(
           "div",
-          { class: "panels image-inputs" },
+          { class: "panels pixel-inputs" },
           inputPanel("reference", view, state, update, data),
           actionPanel(view, state, update, data),
           inputPanel("transform", view, state, update, data),
         ),
-        objectPanels(view, state, update, data),
         answerPanel(view, state, update, data),
+        element("h2", { class: "pixel-heading" }, "Exchange roles by hand"),
+        element(
+          "p",
+          {},
+          "Press a row of the reference or of the transform, or drag it to the answer, to take this role. An object has ",
+          "five roles with eight numbers each; colours are relative to the largest number of a role.",
+        ),
+        objectPanels(view, state, update, data),
         element("p", { class: "note" }, `Model: ${data.label}, seed ${data.seed}.`),
       ),
     );
@@ -50,19 +57,19 @@ function inputPanel(side, view, state, update, data) {
   const { heldOut, image } = view[side];
   const isOwn = side === "reference" && view.isOwn;
   return panel(
-    { title: side === "reference" ? "Reference" : "Transform", class: "input" },
+    { title: side === "reference" ? "Reference" : "Transform", class: `pixel-side-${side}` },
     element(
       "div",
-      { class: "input-parts", "data-drop": side },
+      { class: "pixel-parts", "data-drop": side },
       element(
         "div",
-        { class: "picture-column" },
+        { class: "pixel-column" },
         side === "reference" && state.drawing ? drawingSurface(image, state, update, data)
           : pixelPicture(image, { key: side, label: describedClasses(state[side], data.grid) }),
         isOwn ? badge("your own drawing") : seenBadge(heldOut),
         side === "reference" ? drawingTools(state, update) : null,
       ),
-      element("div", { class: "fields" }, factorControls(side, state, update, data)),
+      element("div", { class: "fields", role: "group", "aria-label": side }, factorControls(side, state, update, data)),
     ),
   );
 }
@@ -71,11 +78,11 @@ function factorControls(side, state, update, { grid }) {
   const set = (k) => (value) =>
     update((now) => ({ [side]: now[side].map((one, j) => (j === k ? Number(value) : one)) }));
   return grid.columns.map(({ name, values, labels }, k) => {
-    const common = { key: `${side}-${name}`, label: name.replace("_", " "), value: state[side][k] };
+    const common = { key: `${side}-${name}`, label: factorName(name), value: state[side][k] };
     if (labels.length) {
       return select({ ...common, options: labels.map((label, value) => ({ value, label })), onChange: set(k) });
     }
-    const shown = name === "orientation" ? `${numeral((values[state[side][k]] * 180) / Math.PI, 0)}°` : numeral(values[state[side][k]]);
+    const shown = factorValue(name, values[state[side][k]]);
     return slider({ ...common, min: 0, max: values.length - 1, step: 1, shown, onInput: set(k) });
   });
 }
@@ -95,10 +102,10 @@ function drawingTools(state, update) {
 function drawingSurface(image, state, update, data) {
   const change = (paint) =>
     update((now) => {
-      const plain = imageView({ ...now, drawn: "" }, data).reference.mask;
+      const plain = frameMask(data.grid, now.reference);
       const mask = Uint8Array.from(plain);
       pixelsOf(now.drawn).forEach((one, k) => (mask[k] ^= one));
-      paint(mask);
+      paint(mask, now.cursor);
       return { drawn: textOf(mask.map((one, k) => one ^ plain[k])) };
     });
   const [x, y] = [state.cursor % FRAME_SIDE, Math.floor(state.cursor / FRAME_SIDE)];
@@ -106,12 +113,12 @@ function drawingSurface(image, state, update, data) {
   return element(
     "div",
     {
-      class: "drawing", tabindex: "0", role: "application", "data-key": "canvas",
+      class: "pixel-canvas", tabindex: "0", role: "application", "data-key": "canvas",
       "aria-label": `Drawing of 64 by 64 pixels. Arrow keys move, space changes the pixel in column ${x + 1}, row ${y + 1}.`,
-      ...drawingHandlers({ cursor: state.cursor, change, onCursor: (cursor) => update({ cursor }) }),
+      ...drawingHandlers(change, (next) => update((now) => ({ cursor: next(now.cursor) }))),
     },
     pixelPicture(image, { key: "reference", label: "your own drawing" }),
-    element("span", { class: "cursor", style: `left: ${at(x)}; top: ${at(y)}` }),
+    element("span", { class: "pixel-cursor", style: `left: ${at(x)}; top: ${at(y)}` }),
   );
 }
 
@@ -119,7 +126,7 @@ function actionPanel(view, state, update, data) {
   const names = data.grid.actions.map(({ name }) => name);
   const options = [...names.map((label, value) => ({ value, label })), { value: "hand", label: "by hand" }];
   return panel(
-    { title: "Exchange", class: "action" },
+    { title: "Exchange" },
     choice({
       key: "action", label: "Take from the transform", options, value: state.how === "hand" ? "hand" : state.action,
       onChange: (value) =>
@@ -136,7 +143,7 @@ function actionPanel(view, state, update, data) {
       "div",
       { class: "choice" },
       button({ key: "random", label: "Random pair", onClick: () => update(randomPair(state, data, false)) }),
-      button({ key: "random-held-out", label: "Random held-out answer", onClick: () => update(randomPair(state, data, true)) }),
+      button({ key: "random-held-out", label: "Random new answer", title: "A pair that training shows, whose answer it holds out", onClick: () => update(randomPair(state, data, true)) }),
     ),
   );
 }
@@ -157,6 +164,11 @@ function randomPair(state, { grid, splits }, isNew) {
   return pair;
 }
 
+/** The picture of an object beside its rows; its panel says what it is. */
+function thumbnail(image) {
+  return pixelPicture(image, { key: null, label: "", class: "pixel-picture small" });
+}
+
 function objectPanels(view, state, update, data) {
   const names = data.grid.actions.map(({ name }) => name);
   const objects = { reference: view.reference.object, answer: view.object, transform: view.transform.object };
@@ -172,18 +184,20 @@ function objectPanels(view, state, update, data) {
     });
   const rows = (side) =>
     panel(
-      { title: `Object of the ${side}`, class: `object ${side}` },
+      { title: `Object of the ${side}`, class: `pixel-side-${side}` },
+      thumbnail(view[side].image),
       element("div", { "data-drop": side }, objectRows({ side, object: objects[side], names, scales, from, onTake: take(side) })),
     );
   const note = state.how === "hand"
     ? "Each row is that of the object with the same colour at its edge."
-    : `As the attention layer composes it; an exact exchange differs by at most ${numeral(view.apart, 3)}.`;
+    : `As the attention layer composes it. It differs from an exact exchange by up to ${numeral(view.apart)}.`;
   return element(
     "div",
-    { class: "panels image-objects" },
+    { class: "panels" },
     rows("reference"),
     panel(
-      { title: "Object of the answer", class: "object answer", note },
+      { title: "Object of the answer", note },
+      thumbnail(view.answers[view.answers.length - 1].image),
       element(
         "div",
         { "data-drop": "answer" },
@@ -191,11 +205,5 @@ function objectPanels(view, state, update, data) {
       ),
     ),
     rows("transform"),
-    element(
-      "p",
-      { class: "note wide" },
-      "Five roles with eight numbers each. Press a row of the reference or of the transform, or drag it to the answer, ",
-      "to take this role by hand. Colours are relative to the largest number of a role.",
-    ),
   );
 }

@@ -41,7 +41,7 @@ function draw(node, picture, origin) {
   drawBox(box, style, picture, origin);
   if (node.nodeName === "CANVAS" || node.nodeName === "IMG") {
     const href = node.nodeName === "CANVAS" ? node.toDataURL() : node.src;
-    picture.append(svgElement("image", { ...placed(box, origin), href }));
+    picture.append(svgElement("image", { ...placed(box, origin), href, style: `image-rendering: ${style.imageRendering}` }));
   } else if (node.nodeName === "SELECT") {
     drawLine(node.selectedOptions[0]?.textContent ?? "", box, style, picture, origin, { indent: 9 });
   } else if (node.nodeName === "INPUT") {

@@ -26,7 +26,8 @@ export function slider({ key, label, min, max, step, value, shown = String(value
     { class: "field" },
     element("span", { class: "label" }, label, element("output", {}, shown)),
     element("input", {
-      type: "range", "data-key": key, min, max, step, value, disabled, "aria-valuetext": shown,
+      // the label around it names the first control in it, which is the output
+      type: "range", "data-key": key, min, max, step, value, disabled, "aria-label": label, "aria-valuetext": shown,
       oninput: (event) => onInput(Number(event.target.value)),
     }),
   );
