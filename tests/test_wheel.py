@@ -71,7 +71,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     package = ROOT / "src" / "tpr_attention"
     sources = {str(path.relative_to(ROOT / "src")) for form in ("py", "pyi") for path in package.rglob(f"*.{form}")}
-    data = {"py.typed", "report/page.html", "report/page.css", "report/page.js"}
+    data = {"py.typed", "report/page.html", "report/page.css", "report/plots.js", "report/tables.js"}
     assert sources | {f"tpr_attention/{name}" for name in data} == {name for name in names if ".dist-info/" not in name}
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

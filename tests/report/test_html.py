@@ -98,8 +98,13 @@ def test_nothing_is_loaded_from_elsewhere(curves):
     assert "@import" not in styles
 
 
-def test_the_policy_allows_the_two_scripts_and_no_other(curves):
-    reader = read(page(document(curves)))
+LOSSES = Table("losses", "Losses.", [Column("model"), Column("loss", "number")], [["ours", 0.1]])
+
+
+@pytest.mark.parametrize(("blocks", "count"), [((), 2), ((LOSSES,), 3)], ids=["figures", "figures and tables"])
+def test_the_policy_allows_the_scripts_and_no_other(curves, blocks, count):
+    reader = read(page(document(curves, *blocks)))
+    assert len(scripts(reader)) == count
     ((attributes, _),) = reader.all("meta", **{"http-equiv": "Content-Security-Policy"})
     rules = dict(rule.strip().split(" ", 1) for rule in attributes["content"].split(";"))
     assert rules["default-src"] == "'none'"
@@ -108,10 +113,18 @@ def test_the_policy_allows_the_two_scripts_and_no_other(curves):
     assert not re.search(r"https?:|\*|unsafe-eval", attributes["content"])
 
 
-def test_without_interactive_figures_there_is_no_script(heads):
+def test_without_interactive_figures_and_tables_there_is_no_script(heads):
     text = page(Document("Pictures", [Section("Heads", [heads])]))
     assert read(text).all("script") == []
     assert "script-src &#39;none&#39;" in text
+    assert "plotly" not in text.lower()
+
+
+def test_without_interactive_figures_there_is_only_the_script_of_tables(heads):
+    text = page(Document("Pictures", [Section("Heads", [heads])], opening=[LOSSES]))
+    (script,) = scripts(read(text))
+    assert "aria-sort" in script
+    assert f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}" in text
     assert "plotly" not in text.lower()
 
 
@@ -125,19 +138,20 @@ def test_texts_are_texts(run):
     plan = replace(made_up.plan(models=("ours", EVIL)), name=EVIL, title=EVIL, caption=EVIL)
     curves = Curves(plan, run(plan))
     columns = [Column(EVIL), Column("n", "count"), Column("v", "badge")]
-    table = Table(EVIL, EVIL, columns, [[EVIL, 1, Badge(EVIL, "bad")]])
-    text = page(Document(EVIL, [Section(EVIL, [Text(EVIL), table, replace(table, folded=True), curves])]))
+    table = Table(EVIL, EVIL, columns, [[EVIL, 1, Badge(EVIL, "bad", EVIL)]], "open")
+    text = page(Document(EVIL, [Section(EVIL, [Text(EVIL), table, replace(table, shown="folded"), curves])]))
     reader = read(text)
     assert "<script>alert" not in text
-    assert len(reader.all("script")) == 3
+    assert len(reader.all("script")) == 4
+    assert f"{EVIL} (1 row)" in [words for _, words in reader.all("summary")]
     for tag, count in {
         "title": 1,
         "h1": 1,
         "h2": 1,
-        "summary": 1,
+        "small": 2,
         "figcaption": 1,
         "th": 2,
-        "td": 4,
+        "td": 2,
         "span": 2,
     }.items():
         assert [words for _, words in reader.all(tag)].count(EVIL) == count, tag
@@ -188,20 +202,52 @@ def test_tables(curves):
         ["12", Badge("not run", "none"), None, None],
         ["x", None, np.inf, None],
     ]
-    table = Table("some table", "All of it.", columns, rows)
+    table = Table("some table", "All of it. And more.", columns, rows, "open")
     reader = read(page(document(curves, table)))
     assert [text for _, text in reader.all("th")] == ["name", "verdict", "loss", "ratio"]
     assert [text for _, text in reader.all("td")] == [cell for row in table.texts() for cell in row]
     numbers = [text for _, text in reader.all("td", **{"class": "number"})]
-    assert numbers == ["3.2e-06", "0.50 [0.10, 0.90]", "-", "-", "inf", "-"]
+    assert numbers == ["3.2e-06", "0.50 [0.10 to 0.90]", "-", "-", "inf", "-"]
     assert [text for _, text in reader.all("th", **{"class": "number"})] == ["loss", "ratio"]
     badges = [(attributes["class"], text) for attributes, text in reader.all("span")]
     assert badges == [("badge good", "holds"), ("badge none", "not run")]
     assert "tables/some%20table.csv" in [attributes["href"] for attributes, _ in reader.all("a")]
     assert reader.all("details") == []
-    folded = read(page(document(curves, replace(table, folded=True))))
-    assert [text for _, text in folded.all("summary")] == ["All of it."]
-    assert len(folded.all("td")) == 12
+    values = [attributes.get("data-value") for attributes, _ in reader.all("td")]
+    assert values == [None, "0.0", "3.21e-06", "0.5", None, "3.0", None, None, None, None, "inf", None]
+    for shown in ("folded", "file"):
+        folded = read(page(document(curves, replace(table, shown=shown))))
+        assert [text for _, text in folded.all("summary")] == ["All of it (3 rows)"]
+        assert len(folded.all("td")) == 12
+
+
+def test_the_first_screen_comes_before_the_contents():
+    badges = [Linked(Badge("holds", "good", "3 of 3"), "Evidence"), Linked(Badge("not run", "none"), "Elsewhere"), None]
+    verdicts = Table("map", "Where.", [Column(name, "badge") for name in "abc"], [badges], "open", is_map=True)
+    text = page(Document("A report", [Section("Evidence", [])], opening=[verdicts, Text("It holds.")]))
+    assert text.index("It holds.") < text.index("<nav")
+    reader = read(text)
+    cells = reader.all("td")
+    assert [attributes["class"] for attributes, _ in cells] == ["good", "none", "empty"]
+    assert [words for _, words in cells] == ["holds 3 of 3", "not run", "-"]
+    links = [(attributes["href"], words) for attributes, words in reader.all("a")]
+    assert [link for link in links if "holds" in link[1]] == [("#section-1", "holds 3 of 3")]
+    assert not any("not run" in words for _, words in links)  # there is no such section
+
+
+def test_every_picture_has_a_text_in_its_place(curves, heads):
+    """A long caption is cut after a sentence; one without a caption has its name."""
+    long = HeadMaps("long", heads.inspection, f"Heads of `one` run. {'Many words. ' * 40}")
+    nameless = HeadMaps("nameless", heads.inspection, "")
+    reader = read(page(document(curves, long, nameless)))
+    alts = [attributes["alt"] for attributes, _ in reader.all("img")]
+    assert all(alts)
+    assert "nameless" in alts
+    (cut,) = (alt for alt in alts if alt.startswith("Heads of one run. Many words."))
+    assert cut.endswith("Many words.")
+    assert 150 < len(cut) <= 250
+    ((plotted, _),) = reader.all("div", **{"class": "plot"})
+    assert plotted["aria-label"] == "Made-up losses."
 
 
 def test_badges_have_a_style():

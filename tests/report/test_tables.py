@@ -17,34 +17,51 @@ from tpr_attention.report.tables import Badge, Column, Table, csv_text, formatte
 
 LOSSES = Table(
     "losses",
-    "Losses at the end.",
+    "Losses at the end. Of one seed.",
     [Column("model"), Column("loss", "number")],
     [["ours", 3.21e-6], ["a|b `c|d`", None]],
+    "open",
 )
 
 
 def test_a_document_as_markdown(run):
-    folded = Table("all cells", "Everything.", [Column("a", "count")], [[1]], folded=True)
+    folded = Table("all cells", "Everything.", [Column("a", "count")], [[1]], "file")
     plan = replace(made_up.plan(), caption="Made [up].")
-    blocks = [Text("Run `make *it*`."), LOSSES, folded, Curves(plan, run(plan))]
+    blocks = [Text("Run `make *it*`."), replace(LOSSES, shown="folded"), folded, Curves(plan, run(plan))]
     assert (
-        markdown(Document("A report", [Section("Results", blocks)]))
+        markdown(Document("A report", [Section("Results", blocks)], opening=[Text("First."), LOSSES]))
         == r"""# A report
 
-## Results
+First.
 
-Run `make *it*`.
-
-Losses at the end.
+Losses at the end. Of one seed.
 
 | model | loss |
 | --- | ---: |
 | ours | 3.2e-06 |
 | a\|b `c\|d` | - |
 
+## Results
+
+Run `make *it*`.
+
+<details>
+<summary>Losses at the end (2 rows)</summary>
+
+Losses at the end. Of one seed.
+
+| model | loss |
+| --- | ---: |
+| ours | 3.2e-06 |
+| a\|b `c\|d` | - |
+
+</details>
+
 Table all cells: tables/all%20cells.csv
 
 ![Made \[up\].](figures/made-up.png)
+
+Made \[up\].
 """
     )
 
@@ -103,7 +120,7 @@ a|b \texttt{c|d} & - \\
         (1e5, "number", r"$1.0\cdot10^{5}$"),
         (-2e-10, "number", r"$-2.0\cdot10^{-10}$"),
         (float("inf"), "number", "inf"),
-        (Interval(1.5, 2e-6, 2.0), "interval", r"1.5 [$2.0\cdot10^{-6}$, 2.0]"),
+        (Interval(1.5, 2e-6, 2.0), "interval", r"1.5 [$2.0\cdot10^{-6}$ to 2.0]"),
         (np.array([2e-6, np.inf]), "mean", r"$2.0\cdot10^{-6}$ (1 diverged)"),
         (Badge("holds_", "good"), "badge", r"holds\_"),
     ],
@@ -124,6 +141,8 @@ def test_latex_cells(value, kind, written):
         (3.21e-6, "3.2e-06"),
         (-12.3, "-12"),
         (99.7, "100"),
+        (1066.4, "1,066"),
+        (24997.0, "24,997"),
         (123456.0, "1.2e+05"),
         (float("inf"), "inf"),
     ],
@@ -142,11 +161,12 @@ def test_numbers(value, written):
         (np.array([1.0, 3.0]), "mean", "2.0"),
         (np.array([1.0, np.inf, 3.0]), "mean", "2.0 (1 diverged)"),
         (np.array([np.inf]), "mean", "inf (1 diverged)"),
-        (Interval(2.0, 1.5, 2.5), "interval", "2.0 [1.5, 2.5]"),
+        (Interval(2.0, 1.5, 2.5), "interval", "2.0 [1.5 to 2.5]"),
         (Interval(2.0, None, None), "interval", "2.0"),
         (True, "yes_no", "yes"),
         (False, "yes_no", "no"),
         (Badge("holds", "good"), "badge", "holds"),
+        (Badge("holds", "good", "3 of 3"), "badge", "holds (3 of 3)"),
     ],
 )
 def test_cells(value, kind, written):

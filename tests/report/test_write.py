@@ -26,7 +26,7 @@ def document(results):
     blocks = [
         Text("Words."),
         Table("cells", "All cells.", columns, rows, latex=True),
-        Table("other", "Others.", columns, rows, folded=True),
+        Table("other", "Others.", columns, rows, "file"),
         Curves(made_up.plan(mark=lambda floors: "a mark"), results),
         heads,
     ]

@@ -86,9 +86,13 @@ def texts(section) -> list[str]:
 
 
 def summary(document: Document) -> str:
-    """The sentences of the summary."""
-    (section,) = (section for section in document.sections if section.title == "Summary")
-    return "\n".join(texts(section))
+    """All that is said, on the first screen and in sections: a paragraph a line."""
+    return "\n".join(block.text for block in document.blocks if isinstance(block, Text))
+
+
+def opening(document: Document) -> list[str]:
+    """The sentences of the first screen."""
+    return [block.text for block in document.opening if isinstance(block, Text)]
 
 
 def rows(found, name: str) -> list[dict[str, str]]:

@@ -54,14 +54,14 @@ def whole(tmp_path_factory):
 
 
 def test_claims_have_their_condition(whole):
-    assert whole.summary[:3] == (
+    assert texts(whole.sections[0])[:3] == [
         "Without interaction, the claim that TPR-Attention's loss is lower than that of both baselines holds at every "
         "number of pairs that was run, from 30 to 50,000.",
         "With the numerical interaction, the claim that TPR-Attention's loss is substantially lower than that of "
         "both baselines holds up to 100 pairs, holds in part at 300, and does not hold from 1,000 on.",
         "With the categorical interaction, the claim that TPR-Attention's loss is substantially lower than that of "
         "both baselines holds up to 100 pairs, holds in part at 300, and does not hold from 1,000 on.",
-    )
+    ]
     table = {row["interaction"]: row for row in rows(whole.sections[0], "data-claim")}
     assert table["scale_pos"]["300 pairs"] == "holds in part: 6 of 9"
     assert table["none"]["50,000 pairs"] == "holds: 9 of 9"
@@ -116,7 +116,11 @@ def test_the_maps_show_who_is_lowest(whole):
 
 
 def test_the_newest_model_everywhere(whole):
-    assert whole.summary[3] == (
+    assert whole.summary == (
+        "Past the paper, `tpr-laws` has the lowest loss, or one that counts as none, in 182 of 182 solvable cells and "
+        "numbers of pairs that were run.",
+    )
+    assert texts(whole.sections[0])[3] == (
         "Of 5 models, `tpr-laws` is lowest in 182 of 182 solvable cells and sizes, where models with a loss below "
         "1e-06 count alike (182 if they do not)."
     )
@@ -146,7 +150,8 @@ def test_models_that_solve_a_cell_count_alike(store):
         wanted=lambda spec: wanted.items() <= spec.task.options.items() and spec.training.train_examples != 3_000,
         end=other,
     )
-    said = kept.summary[-1]
+    assert "in 12 of 18 solvable cells" in kept.summary[0]
+    said = texts(kept.sections[0])[1]
     assert "`tpr-laws` is lowest in 12 of 18 solvable cells and sizes" in said
     assert (
         "(9 if they do not), and at most 100 times the lowest elsewhere. More than 1.5 times the lowest in 3: " in said
@@ -160,7 +165,7 @@ def test_runs_that_diverged_are_not_lowest(store):
         return np.inf if spec.model.name == "tpr-laws" and spec.training.train_examples == 30 else end(spec, condition)
 
     found = chapter(store, wanted=lambda spec: spec.task.options["interaction"] is None, end=other)
-    said = found.summary[-1]
+    said = texts(found.sections[0])[1]
     assert "is lowest in 54 of 63" in said
     assert "(a seed diverged)" in said
     assert "and 1 more" in said
@@ -171,13 +176,15 @@ def test_a_cell_where_all_diverged_has_no_colour(store):
     found = chapter(store, ["data-thin"], end=lambda spec, _: 0.0 if spec.model.name in FLOORS else np.inf)
     squares = map_of(found.sections[0], "data-paper").squares.values()
     assert {(square.category, square.text) for square in squares} == {(None, "all diverged")}
-    assert all("does not hold at any" in sentence for sentence in found.summary)
+    assert all("does not hold at any" in sentence for sentence in texts(found.sections[0])[:3])
+    assert {one.badge.word for one in found.judged} == {"does not hold"}
 
 
 def test_the_thin_part_alone(store, tmp_path):
     """As after `make reproduce`: only what was run is there, in figures, tables and sentences."""
     found = chapter(store, ["data-thin"])
-    assert found.summary == (
+    assert found.summary == ()
+    assert texts(found.sections[0])[:3] == [
         "Without interaction, the claim that TPR-Attention's loss is lower than that of both baselines holds at every "
         "number of pairs that was run, from 100 to 10,000 (3 of its 9 cells are stored).",
         *(
@@ -185,7 +192,7 @@ def test_the_thin_part_alone(store, tmp_path):
             "both baselines holds at 100 pairs, and does not hold from 1,000 on (3 of its 9 cells are stored)."
             for kind in ("numerical", "categorical")
         ),
-    )
+    ]
     (section,) = found.sections
     (shown,) = (block for block in section.blocks if isinstance(block, SquareMap))
     assert (shown.name, len(shown.rows), list(shown.columns)) == ("data-paper", 9, ["100", "1,000", "10,000"])
@@ -212,12 +219,13 @@ def test_a_model_that_is_missing_somewhere_leaves_squares_empty(store):
     assert every.columns == ["300"]
     assert set(every.categories) == {*PAPER, "tpr-stack"}
     assert len(map_of(found.sections[0], "data-paper").columns) == 7
-    assert not any("tpr-laws" in sentence for sentence in found.summary)
+    assert not any("tpr-laws" in sentence for sentence in (*found.summary, *texts(found.sections[0])))
 
 
 def test_without_floors_nothing_is_called_solvable(store):
     found = chapter(store, wanted=lambda spec: spec.model.name not in FLOORS)
-    assert len(found.summary) == 3
+    assert found.summary == ()
+    assert len(texts(found.sections[0])) == 4
     assert not any(square.is_hatched for square in map_of(found.sections[0], "data-all").squares.values())
     points = points_of(figures(SETUP), Results(store, DATA.specs(SETUP)), MODELS)
     assert {point.is_solvable for point in points} == {None}
@@ -229,9 +237,9 @@ def test_the_map_comes_after_the_figures_of_the_paper(store):
     save(store, plans_of(["main-noninteracting", "data-thin"], setup), end)
     document, _ = compose(store, infer_setup(store))
     titles = [section.title for section in document.sections]
-    assert titles.index(TITLE) == titles.index("Figures") + 1
+    assert titles[:3] == ["Figures", "The paper's claims", TITLE]
     assert document.title.endswith("a reproduction")
-    said = texts(document.sections[0])
+    said = texts(document.sections[2])
     assert sum("the claim that TPR-Attention's loss" in sentence for sentence in said) == 3
 
 

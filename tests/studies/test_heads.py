@@ -78,9 +78,9 @@ def test_the_picture_is_written_and_always_the_same(store, tmp_path):
     save(store, MAIN[:1], lambda spec, _: 1e-9, weights)
     document, _ = compose(store, SETUP)
     (section,) = (section for section in document.sections if section.title == "What the heads do")
-    assert isinstance(section.blocks[-1], HeadMaps)
+    assert isinstance(section.blocks[0], HeadMaps)
     page = write_report(Document("Heads", [section]), tmp_path)
     assert "What the heads do" in page.read_text()
     assert "(figures/heads.png)" in (tmp_path / "report.md").read_text()
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"heads.png", "heads.svg", "heads.pdf"}
-    assert encoded(section.blocks[-1].draw(), "svg") == (tmp_path / "figures" / "heads.svg").read_bytes()
+    assert encoded(section.blocks[0].draw(), "svg") == (tmp_path / "figures" / "heads.svg").read_bytes()

@@ -60,7 +60,7 @@ def test_few_other_metrics_are_not_folded(store):
     points = [Point("", step, name, None, (0.5, 0.75)) for step in (0, 20) for name in ("near", "far")]
     store.save(own(), curve(points, names["metrics"]), {"w": np.zeros(1)}, {}, names)
     (table,) = (table for table in report(store).tables if table.name == "user-metrics")
-    assert not table.folded
+    assert table.shown == "folded"
     (row,) = rows(sections(store, SETUP), "user-metrics")
     assert (row["metric"], row["near"], row["far"]) == ("accuracy", "0.75", "0.75")
     assert (row["parameters"], row["seconds"]) == ("-", "-")  # this run does not tell
@@ -121,7 +121,7 @@ def test_own_runs_beside_a_study_are_a_section(mine):
 
 def links(document):
     """Where the cells of all tables lead to."""
-    return [cell.row for table in document.tables for row in table.rows for cell in row if isinstance(cell, Linked)]
+    return [cell.place for table in document.tables for row in table.rows for cell in row if isinstance(cell, Linked)]
 
 
 def test_numbers_lead_to_digests(store):

@@ -10,7 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from tpr_attention.report.tables import Table
 
-__all__ = ["Block", "Document", "Drawing", "Interactive", "Section", "Text", "rich"]
+__all__ = ["Block", "Document", "Drawing", "Interactive", "Section", "Text", "alt_text", "in_order", "rich"]
+
+MOST_LETTERS = 250
+"""Of a text in the place of a picture."""
 
 CODE = re.compile(r"`([^`]+)`")
 
@@ -67,21 +70,48 @@ class Document:
 
     Args:
         left_out: A sentence on each run that cannot be read.
+        opening: What stands before the contents: the first screen.
     """
 
     title: str
     sections: Sequence[Section]
     left_out: Sequence[str] = ()
+    opening: Sequence[Block] = ()
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks, in order."""
+        return [*self.opening, *(block for section in self.sections for block in section.blocks)]
 
     @property
     def tables(self) -> list[Table]:
         """All tables, in order."""
-        return [block for section in self.sections for block in section.blocks if isinstance(block, Table)]
+        return [block for block in self.blocks if isinstance(block, Table)]
 
     @property
     def drawings(self) -> list[Drawing]:
         """All drawings, in order."""
-        return [block for section in self.sections for block in section.blocks if isinstance(block, Drawing)]
+        return [block for block in self.blocks if isinstance(block, Drawing)]
+
+
+def in_order(section: Section) -> Section:
+    """A section as a reader wants it: a figure, what is said of it, the other figures, and tables last.
+
+    >>> table = Table("t", "", [], [])
+    >>> in_order(Section("", [table, Text("Words.")])).blocks == [Text("Words."), table]
+    True
+    """
+    texts = [block for block in section.blocks if isinstance(block, Text)]
+    tables = [block for block in section.blocks if isinstance(block, Table)]
+    drawings = [block for block in section.blocks if isinstance(block, Drawing)]
+    return Section(section.title, [*drawings[:1], *texts, *drawings[1:], *tables])
+
+
+def alt_text(drawing: Drawing) -> str:
+    """What stands in the place of a picture: as many sentences of its caption as are short, or its name."""
+    said = " ".join(drawing.caption.replace("`", "").split())
+    short = said if len(said) <= MOST_LETTERS else said[: MOST_LETTERS + 1].rpartition(". ")[0] or said.split(". ")[0]
+    return (short if short.endswith((".", "!", "?")) or short == said else f"{short}.") or drawing.name
 
 
 def rich(text: str, plain: Callable[[str], str], code: Callable[[str], str]) -> str:

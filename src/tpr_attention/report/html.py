@@ -11,21 +11,22 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-from tpr_attention.report.document import Document, Interactive, Text, rich
+from tpr_attention.report.document import Document, Interactive, Text, alt_text, rich
 from tpr_attention.report.drawings.pictures import FORMATS
-from tpr_attention.report.tables import Linked, Table, formatted
+from tpr_attention.report.tables import Linked, Table, formatted, sort_value, unlinked
 
 __all__ = ["page"]
 
 
 def page(document: Document, pictures: Mapping[str, bytes]) -> str:
-    """The whole page, with plotly.js, styles and data inside.
+    """The whole page, with scripts, styles and data inside; plotly.js only if a figure needs it.
 
     Args:
         pictures: The PNG of each drawing by name; those that are not interactive are shown as pictures in the page.
     """
     plots = {one.name: one.plot() for one in document.drawings if isinstance(one, Interactive)}
-    scripts = [get_plotlyjs().replace("</script", r"<\/script"), _resource("page.js")] if plots else []
+    scripts = [_resource("tables.js")] if document.tables else []
+    scripts += [get_plotlyjs().replace("</script", r"<\/script"), _resource("plots.js")] if plots else []
     # Only these scripts run: a text that is taken for a script is refused, as its hash is not listed.
     hashes = [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts] or ["'none'"]
     policy = (
@@ -34,6 +35,7 @@ def page(document: Document, pictures: Mapping[str, bytes]) -> str:
     )
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     environment.filters |= {"rich": _rich, "quoted": quote, "formatted": partial(formatted, text=_rich)}
+    environment.filters |= {"alt": alt_text, "sort_value": sort_value, "unlinked": unlinked}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.globals |= {"isinstance": isinstance, "Text": Text, "Table": Table, "Linked": Linked}
     return environment.from_string(_resource("page.html")).render(
@@ -42,10 +44,17 @@ def page(document: Document, pictures: Mapping[str, bytes]) -> str:
         css=Markup(_resource("page.css")),
         scripts=map(Markup, scripts),
         plots=plots,
-        row_names={name for table in document.tables for name in table.row_names},
+        anchors=_anchors(document),
+        has_rows=any(table.row_names for table in document.tables),
         pictures={name: f"data:image/png;base64,{b64encode(png).decode()}" for name, png in pictures.items()},
         formats=FORMATS,
     )
+
+
+def _anchors(document: Document) -> dict[str, str]:
+    """Where links lead to: names of rows, and titles of sections."""
+    sections = {section.title: f"section-{place}" for place, section in enumerate(document.sections, 1)}
+    return sections | {name: name for table in document.tables for name in table.row_names}
 
 
 def _resource(name: str) -> str:

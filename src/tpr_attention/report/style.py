@@ -39,15 +39,15 @@ def looks(series: Iterable[Series | Known]) -> dict[str, Look]:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number with so many significant digits.
+    """A number with so many significant digits; whole numbers have all of theirs, in groups of three.
 
     >>> number(0.01412), number(3.21e-6), number(1234.5), number(0.0), number(None)
-    ('0.014', '3.2e-06', '1234', '0', '-')
+    ('0.014', '3.2e-06', '1,234', '0', '-')
     """
     if value is None or isnan(value):
         return "-"
     if value == 0:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{max(0, digits - 1 - floor(log10(abs(value))))}f}"
+        return f"{value:,.{max(0, digits - 1 - floor(log10(abs(value))))}f}"
     return f"{value:.{digits - 1}e}"

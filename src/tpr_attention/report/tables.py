@@ -1,9 +1,13 @@
-"""Tables of values. Every form of the report writes a value with `formatted`; CSV files have the values themselves."""
+"""Tables of values. Every form of the report writes a value with `formatted`; CSV files have the values themselves.
+
+A number has the form of its column's kind, and no other: a column of numbers is never one of texts.
+"""
 
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from math import isnan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +15,7 @@ import numpy as np
 from tpr_attention.report import style
 from tpr_attention.report.statistics import mean, standard_error
 
-__all__ = ["Badge", "Column", "Kind", "Linked", "Table", "csv_text", "formatted", "inert"]
+__all__ = ["Badge", "Column", "Kind", "Linked", "Table", "csv_text", "formatted", "inert", "sort_value", "unlinked"]
 
 Kind = Literal["text", "number", "exact", "count", "mean", "mean_and_error", "interval", "yes_no", "badge"]
 """What the cells of a column are; any of them may be None, written as a dash.
@@ -32,18 +36,36 @@ PARTS = {"interval": ("", " low", " high"), "mean": ("", " diverged"), "mean_and
 """What the columns of a CSV file are called after, where a column has several."""
 
 
+TONES = ("good", "fair", "bad", "none")
+"""The tones of judgements, in the order in which a page sorts them."""
+
+
 class Badge(NamedTuple):
-    """A short judgement, coloured where colours can be shown."""
+    """A short judgement, coloured where colours can be shown.
+
+    Args:
+        note: What it rests on, in a few words; may be empty.
+    """
 
     word: str
     tone: Literal["good", "fair", "bad", "none"]
+    note: str = ""
 
 
 class Linked(NamedTuple):
-    """A value, and the name of a row that says where it comes from; see `Table.row_names`."""
+    """A value, and where it comes from: the name of a row (see `Table.row_names`), or the title of a section."""
 
     value: Any
-    row: str
+    place: str
+
+
+def unlinked(value: Any) -> Any:
+    """The value itself.
+
+    >>> unlinked(Linked(0.5, "row")), unlinked(0.5)
+    (0.5, 0.5)
+    """
+    return value.value if isinstance(value, Linked) else value
 
 
 @dataclass(frozen=True)
@@ -65,9 +87,11 @@ class Table:
 
     Args:
         name: The stem of its files.
-        folded: Whether a page shows it only on demand, and Markdown only says where it is.
+        shown: How: `open` if it is a result itself; `folded` on demand; `file` is on demand in a page, and Markdown
+            only says where it is.
         latex: Whether it is also written as LaTeX.
         row_names: What each row is called where a page links to it; none if nothing does.
+        is_map: Whether a page colours whole cells by their badges.
 
     >>> table = Table("losses", "", [Column("model"), Column("loss", "number")], [["mine", 0.0123]])
     >>> table.texts()
@@ -78,14 +102,25 @@ class Table:
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
-    folded: bool = False
+    shown: Literal["open", "folded", "file"] = "folded"
     latex: bool = False
     row_names: Sequence[str] = ()
+    is_map: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name}: expected {len(self.columns)} cells in a row, got {len(row)}")
+
+    @property
+    def label(self) -> str:
+        """What it holds, and how many rows: what stands over it where it is folded.
+
+        >>> Table("losses", "Final losses. Means over seeds.", [Column("loss", "number")], [[0.1], [0.2]]).label
+        'Final losses (2 rows)'
+        """
+        count, (first, _, _) = len(self.rows), self.caption.partition(". ")
+        return f"{first.removesuffix('.')} ({count:,} row{'s' if count != 1 else ''})"
 
     def texts(
         self, text: Callable[[str], str] = str, number: Callable[[float | None], str] = style.number
@@ -109,14 +144,13 @@ def formatted(
 
     >>> from tpr_attention.report.statistics import Interval
     >>> formatted(Interval(2.0, 1.5, 2.5), "interval"), formatted(np.array([0.25, np.inf, 0.25]), "mean")
-    ('2.0 [1.5, 2.5]', '0.25 (1 diverged)')
+    ('2.0 [1.5 to 2.5]', '0.25 (1 diverged)')
     >>> formatted(np.array([1.0, 3.0]), "mean_and_error"), formatted(Linked(0.5, "row"), "number")
     ('2.0 ± 1.0', '0.50')
     >>> formatted(12345, "count"), formatted(True, "yes_no"), formatted(0.001, "exact"), formatted(None, "text")
     ('12,345', 'yes', '0.001', '-')
     """
-    if isinstance(value, Linked):
-        value = value.value
+    value = unlinked(value)
     if value is None:
         return "-"
     match kind:
@@ -134,11 +168,34 @@ def formatted(
             return shown + (f" ({_diverged(value)} diverged)" if _diverged(value) else "")
         case "interval":
             has_ends = value.low is not None and value.high is not None
-            return number(value.value) + (f" [{number(value.low)}, {number(value.high)}]" if has_ends else "")
+            return number(value.value) + (f" [{number(value.low)} to {number(value.high)}]" if has_ends else "")
         case "yes_no":
             return "yes" if value else "no"
         case "badge":
-            return text(value.word)
+            return text(value.word) + (f" ({text(value.note)})" if value.note else "")
+
+
+def sort_value(value: Any, kind: Kind) -> float | None:
+    """What a page sorts a cell by; None for texts, and for cells without a value.
+
+    >>> sort_value(Linked(np.array([1.0, 3.0]), "row"), "mean"), sort_value(Badge("holds", "good"), "badge")
+    (2.0, 0.0)
+    >>> sort_value("text", "text"), sort_value(float("nan"), "number"), sort_value(None, "count")
+    (None, None, None)
+    """
+    value = unlinked(value)
+    if value is None or kind == "text":
+        return None
+    match kind:
+        case "mean" | "mean_and_error":
+            found = mean(value)
+        case "interval":
+            found = value.value
+        case "badge":
+            found = TONES.index(value.tone)
+        case _:
+            found = value
+    return None if isnan(found) else float(found)
 
 
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\n")
@@ -176,8 +233,7 @@ def csv_text(table: Table) -> str:
 
 def _values(value: Any, kind: Kind) -> list[Any]:
     """The raw values of a cell, one for each of its titles."""
-    if isinstance(value, Linked):
-        value = value.value
+    value = unlinked(value)
     if value is None:
         return [None] * len(PARTS.get(kind, ("",)))
     if kind == "mean":

@@ -121,7 +121,7 @@ def _carried_table(results: Results, setup: Setup) -> list[Block]:
         "square, which training never shows; in the last none does. The preference for what an input carries is built "
         "in, not learned. Arithmetic means over seeds."
     )
-    return [Table("carried", caption, columns, rows)]
+    return [Table("carried", caption, columns, rows, "open")]
 
 
 def _chapter(results: Results, setup: Setup) -> Chapter:
@@ -134,13 +134,18 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     cells = sum(len(plan.panels) for plan in plans)
     said = [_verdict(name, found, cells) for name, found in goals.items()]
     blocks: list[Block] = [
-        Text(" ".join(said)),
+        *map(Text, said),
         Text(_explained()),
         *(Curves(plan, results) for plan in plans if any(map(results.stored, plan.series()))),
         _table(results, panels, goals),
         *carried,
     ]
-    return Chapter((f"Past the paper: {said[-1]}",), (Section("Past the paper: every cell", blocks),))
+    met = sum(goal.is_met for goal in goals[JUDGED[-1]])
+    stored = " that were run" if len(panels) < cells else ""
+    short = (
+        f"Past the paper, `{JUDGED[-1]}` reaches the goal that was set for it in {met} of {len(panels)} cells{stored}."
+    )
+    return Chapter((short,), (Section("Past the paper: every cell", blocks),))
 
 
 def _table(results: Results, panels: Sequence[Panel], goals: Mapping[str, Sequence[Goal]]) -> Table:

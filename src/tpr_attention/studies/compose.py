@@ -6,15 +6,16 @@ from dataclasses import replace
 from functools import cache
 from itertools import count
 
-from tpr_attention.report.document import Document, Section, Text
+from tpr_attention.report.document import Document, Section, Text, in_order
 from tpr_attention.report.panels import Plan
 from tpr_attention.report.results import Results
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.runner.store import Store, StoreError
 from tpr_attention.studies import STUDIES
 from tpr_attention.studies.kinds import runs_table
-from tpr_attention.studies.study import SEARCH_SEEDS, Setup, Study
-from tpr_attention.studies.user_runs import user_runs, user_section
+from tpr_attention.studies.opening import first_screen
+from tpr_attention.studies.study import SEARCH_SEEDS, Chapter, Judged, Setup, Study
+from tpr_attention.studies.user_runs import user_opening, user_runs, user_section
 from tpr_attention.training.spec import RunSpec
 
 __all__ = ["compose", "infer_setup", "is_planned"]
@@ -76,9 +77,7 @@ def compose(store: Store, setup: Setup) -> tuple[Document, Results]:
     if not shown:
         return _of_users(store, others, left_out)
     results = Results(store, [*planned.specs.values(), *others.specs]) if others.panels else planned
-    summary = [Text(said) for chapter in chapters.values() for said in chapter.summary]
     sections = [
-        *([Section("Summary", summary)] if summary else []),
         *(section for chapter in chapters.values() for section in chapter.sections),
         *([user_section(results, others)] if others.panels else []),
         *(section for chapter in chapters.values() for section in chapter.appendix),
@@ -87,7 +86,17 @@ def compose(store: Store, setup: Setup) -> tuple[Document, Results]:
     ]
     default = [study for study in shown if study.by_default]
     title = TITLE if default else f"TPR-Attention, {'; '.join(study.words for study in shown)}"
-    return Document(title, sections, left_out), results
+    said = [sentence for chapter in chapters.values() for sentence in chapter.summary]
+    opening = first_screen(_judged(chapters.values(), bool(default)), said)
+    return Document(title, [*map(in_order, sections)], left_out, opening), results
+
+
+def _judged(chapters: Iterable[Chapter], is_default: bool) -> list[Judged]:
+    """The verdicts of all chapters; where the report has a study by default, also what the others would judge."""
+    found = [one for chapter in chapters for one in chapter.judged]
+    known = {(one.claim, one.condition) for one in found}
+    planned = [one for study in STUDIES.values() for one in study.to_judge] if is_default else []
+    return [*found, *(one for one in planned if (one.claim, one.condition) not in known)]
 
 
 def _present(specs: Sequence[RunSpec]) -> list[Study]:
@@ -115,11 +124,11 @@ def _of_users(store: Store, plan: Plan, left_out: Sequence[str]) -> tuple[Docume
         "trained again."
     )
     sections = [
-        user_section(results, replace(plan, title="Results", caption=caption)),
+        user_section(results, shown := replace(plan, title="Results", caption=caption)),
         _runs(results),
         _origin(results, ["", how], len(plan.specs), left_out),
     ]
-    return Document(title, sections, left_out), results
+    return Document(title, [*map(in_order, sections)], left_out, user_opening(results, shown)), results
 
 
 def is_planned(spec: RunSpec, studies: Iterable[Study]) -> bool:

@@ -1,6 +1,6 @@
 """Several layers: the paper compares single ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -118,7 +118,8 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
         Curves(plan, results),
         Table("depth", f"Final losses by number of layers. {MEANS}", columns, list(map(_row, points))),
     ]
-    return Chapter((), (Section("Several layers: does the advantage persist?", blocks),), searched)
+    said = tuple(f"{setting}, {words}." for setting, words in _persists(points))
+    return Chapter(said, (Section("Several layers: does the advantage persist?", blocks),), searched)
 
 
 def _row(point: SizePoint) -> list[Any]:
@@ -128,20 +129,35 @@ def _row(point: SizePoint) -> list[Any]:
     return [*about, *point.linked.values(), *ratios, *floors, *point.parameters(PAPER)]
 
 
-def _verdict(points: Sequence[SizePoint]) -> Iterator[str]:
-    """One sentence for each setting: in how many tests the paper's layer is ahead of both, by depth."""
+def _ahead(points: Sequence[SizePoint]) -> Iterator[tuple[str, dict[float | int, list[bool]]]]:
+    """For each setting and number of layers: in which tests the paper's layer is ahead of both baselines."""
     for interaction in dict.fromkeys(point.panel.cell["interaction"] for point in points):
-        by_depth: dict[float, list[bool]] = {}
+        by_depth: dict[float | int, list[bool]] = {}
         for point in points:
             if point.panel.cell["interaction"] == interaction:
                 is_ahead = all(is_lower(point.losses[OURS], point.losses[name]) for name in BASELINES)
                 by_depth.setdefault(point.size, []).append(is_ahead)
+        yield "Without interaction" if interaction == "none" else f"With the {interaction} interaction", by_depth
+
+
+def _advantage(by_depth: Mapping[float | int, Sequence[bool]]) -> str:
+    all_of = [all(found) for found in by_depth.values()]
+    return "persists" if all(all_of) else "persists in part" if any(all_of) else "is not there"
+
+
+def _persists(points: Sequence[SizePoint]) -> Iterator[tuple[str, str]]:
+    """Each setting of which several depths are stored, and whether the advantage persists, without numbers."""
+    for setting, by_depth in _ahead(points):
+        if len(by_depth) > 1:
+            yield setting, f"the advantage of TPR-Attention over both baselines {_advantage(by_depth)} with more layers"
+
+
+def _verdict(points: Sequence[SizePoint]) -> Iterator[str]:
+    """One sentence for each setting: in how many tests the paper's layer is ahead of both, by depth."""
+    for setting, by_depth in _ahead(points):
         counts = {layers: f"{sum(found)} of {len(found)} tests" for layers, found in by_depth.items()}
-        setting = "Without interaction" if interaction == "none" else f"With the {interaction} interaction"
         listed = ", ".join(f"{count} with {layers:g}" for layers, count in counts.items())
-        all_of = [all(found) for found in by_depth.values()]
-        advantage = "persists" if all(all_of) else "persists in part" if any(all_of) else "is not there"
-        judged = f": its advantage {advantage}" if len(by_depth) > 1 else ""
+        judged = f": its advantage {_advantage(by_depth)}" if len(by_depth) > 1 else ""
         noun = "layer" if [*by_depth] == [1] else "layers"
         yield f"{setting}, TPR-Attention is ahead of both baselines in {listed} {noun}{judged}."
 

@@ -99,7 +99,7 @@ def runs_table(results: Results) -> Table:
     kinds = kinds_of(results.specs.values())
     sources = source_words(kinds)
     columns = [Column("task"), Column("run"), Column("parameters", "count"), Column("seconds", "number")]
-    columns += [Column("seeds"), Column("digests")]
+    columns += [Column("which seeds"), Column("digests")]
     rows: list[list[Any]] = []
     for kind, specs in kinds.items():
         said = run_words(kind) + (f" ({sources[kind]})" if kind in sources else "")
@@ -108,7 +108,7 @@ def runs_table(results: Results) -> Table:
         seeds = _seeds([spec.seed for spec in specs])
         digests = ", ".join(_digest(results, spec) for spec in shown)
         rows.append([task_words(kind), said, *cost(results, shown), seeds, digests + more])
-    names = [linked(None, kind).row for kind in kinds]
+    names = [linked(None, kind).place for kind in kinds]
     caption = "Runs in the order of their seeds; seconds are those of one run."
     return Table("runs", caption, columns, rows, row_names=names)
 

@@ -65,7 +65,18 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
         *(Curves(plan, results) for plan in plans),
         _table(results, points),
     ]
-    return Chapter((f"Laws nobody tuned on: {said[0]}",), (Section("Laws nobody tuned on", blocks),))
+    return Chapter(tuple(_in_short(points)), (Section("Laws nobody tuned on", blocks),))
+
+
+def _in_short(points: Sequence[Point]) -> Iterator[str]:
+    """A sentence for the first screen; none if no cell can be solved."""
+    solvable = [one for one in points if one.is_solvable]
+    if solvable:
+        low = sum(one.is_low(JUDGED) for one in solvable)
+        yield (
+            f"For laws of interaction that nobody tuned on, `{JUDGED}` has the lowest loss, or one that counts as "
+            f"none, in {low} of {len(solvable)} solvable cells that were run."
+        )
 
 
 def _verdict(points: Sequence[Point], planned: int) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, log10
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from tpr_attention.report.panels import Series
 from tpr_attention.report.results import Results
@@ -75,7 +75,7 @@ class RateSearch:
         ]
         return {case: best_rate(self.runs[case], lambda spec: _loss(results, spec)) for case in complete}
 
-    def table(self, results: Results, caption: str, *, folded: bool = True) -> Table | None:
+    def table(self, results: Results, caption: str, shown: Literal["folded", "file"] = "file") -> Table | None:
         """The scores of all rates, and whether those in use are the best; None if nothing is stored."""
         rows = []
         for case, best in self.found(results).items():
@@ -89,7 +89,7 @@ class RateSearch:
             return None
         columns = [*self.case, *(Column(f"{rate:g}", "number") for rate in self.grid)]
         columns += [Column("best", "exact"), Column("used", "exact"), Column("is the one used", "yes_no")]
-        return Table(self.name, caption, columns, rows, folded=folded)
+        return Table(self.name, caption, columns, rows, shown)
 
 
 def _loss(results: Results, spec: RunSpec) -> float:

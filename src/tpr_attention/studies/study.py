@@ -7,9 +7,10 @@ from typing import NamedTuple
 from tpr_attention.report.document import Section
 from tpr_attention.report.panels import Look, Series
 from tpr_attention.report.results import Results
+from tpr_attention.report.tables import Badge
 from tpr_attention.training.spec import RunSpec
 
-__all__ = ["SEARCH_SEEDS", "Chapter", "Setup", "Specs", "Study", "over_seeds", "over_sizes"]
+__all__ = ["SEARCH_SEEDS", "Chapter", "Judged", "Setup", "Specs", "Study", "over_seeds", "over_sizes"]
 
 SEARCH_SEEDS = (1000, 1001, 1002)
 """Seeds on which options are chosen; no reported run has them."""
@@ -24,18 +25,44 @@ class Setup:
     first_seed: int = 0
 
 
+class Judged(NamedTuple):
+    """A claim of the paper under a condition: a cell of the map on the first screen.
+
+    Args:
+        claim: Its short name.
+        says: What it says, in a few words.
+        condition: Under what it was judged, in a few words.
+        badge: The verdict, and on how many cells it rests.
+        section: The title of the section that has the evidence.
+        setting: Where the sentences of the first screen say that it holds or not; empty if they are not about it.
+        pairs: The number of training pairs; None for that of the paper's figures.
+        is_whole: Whether all cells of the claim were run.
+    """
+
+    claim: str
+    says: str
+    condition: str
+    badge: Badge
+    section: str
+    setting: str = ""
+    pairs: int | None = None
+    is_whole: bool = False
+
+
 class Chapter(NamedTuple):
     """What the report says of a study.
 
     Args:
-        summary: Sentences for the first section.
+        summary: Sentences for the first screen, the most important first; sections say them with the evidence.
         sections: The results.
         appendix: What stands behind them, at the end of the report.
+        judged: Verdicts on the paper's claims.
     """
 
     summary: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
     appendix: tuple[Section, ...] = ()
+    judged: tuple[Judged, ...] = ()
 
 
 Specs = Callable[[Setup], Iterable[RunSpec]]
@@ -53,6 +80,7 @@ class Study:
         is_scaled: Whether its runs have other steps than those of the setup.
         first_seed: The seed of the first run of each kind; others follow. Its plans make the setup have it.
         quick: The plan that `reproduce --quick` trains of it, and how much; None if there is no such plan.
+        to_judge: What its plans by default judge, before they are run.
     """
 
     name: str
@@ -63,6 +91,7 @@ class Study:
     is_scaled: bool = False
     first_seed: int = 0
     quick: tuple[str, Setup] | None = None
+    to_judge: tuple[Judged, ...] = ()
 
     def specs(self, setup: Setup) -> tuple[RunSpec, ...]:
         """All runs of all plans, each once."""

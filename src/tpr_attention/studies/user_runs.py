@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tpr_attention.imports import is_path
 from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.drawings import Curves
 from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.report.results import Results
+from tpr_attention.report.statistics import mean
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.runner.store import Store
 from tpr_attention.studies.contestants import CONTESTANTS, FLOORS, TESTS, words
@@ -26,11 +29,13 @@ from tpr_attention.studies.kinds import (
 )
 from tpr_attention.training.spec import RunSpec
 
-__all__ = ["user_runs", "user_section"]
+__all__ = ["user_opening", "user_runs", "user_section"]
 
 MOST_LINES = 8
+MOST_BEST = 3
+"""Kinds of runs that are named where several are equally good."""
 MOST_METRICS = 3
-"""Tasks with more metrics have all but the first in a table that is folded."""
+"""Tasks with more metrics have all but the first in a table that Markdown leaves to a file."""
 
 
 def user_runs(store: Store, specs: Iterable[RunSpec]) -> Plan:
@@ -85,14 +90,38 @@ def user_section(results: Results, plan: Plan) -> Section:
     columns += [Column("parameters", "count"), Column("seconds", "number")]
     explained = "arithmetic mean over seeds ± standard error, without seeds that diverged"
     blocks: list[Block] = [
-        Text(_counted(plan)),
         Curves(_in_brief(plan), results),
-        Table("user-runs", f"Values at the end of training: {explained}.", columns, tables[0]),
+        Text(_counted(plan)),
+        Table("user-runs", f"Values at the end of training: {explained}.", columns, tables[0], "open"),
     ]
     if tables[1]:
         said = f"Other metrics at the end of training: {explained}."
-        blocks.append(Table("user-metrics", said, columns, tables[1], folded=most > MOST_METRICS))
+        blocks.append(Table("user-metrics", said, columns, tables[1], "file" if most > MOST_METRICS else "folded"))
     return Section(plan.title, blocks)
+
+
+def user_opening(results: Results, plan: Plan) -> list[Block]:
+    """The first screen of a report of such runs: which kind is best in each test."""
+    rows: list[list[Any]] = []
+    for panel in plan.panels:
+        finals = {series: results.final(series, panel.condition, panel.metric) for series in panel.series}
+        known = {series: values for series, values in finals.items() if np.isfinite(values).any()}
+        if known:
+            ranks = {series: (bool(np.isinf(values).any()), mean(values)) for series, values in known.items()}
+            best = [series for series in ranks if ranks[series] == min(ranks.values())]
+            value = linked(known[best[0]], best[0].specs[0])
+            names = ", ".join(series.name for series in best[:MOST_BEST])
+            more = f", and {len(best) - MOST_BEST} more" if len(best) > MOST_BEST else ""
+            rows.append([panel.row, panel.condition, names + more, panel.metric, value, len(finals)])
+    if not rows:
+        return []
+    columns = [Column("task"), Column("test"), Column("lowest"), Column("metric"), Column("value", "mean_and_error")]
+    columns.append(Column("kinds of runs", "count"))
+    caption = (
+        "The kind of run with the lowest value in each test: arithmetic mean over seeds ± standard error. Kinds with a "
+        "seed that diverged come last; floors are not among them."
+    )
+    return [Table("user-best", caption, columns, rows, "open")]
 
 
 def _counted(plan: Plan) -> str:

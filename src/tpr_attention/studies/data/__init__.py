@@ -9,7 +9,14 @@ from tpr_attention.report.panels import Panel, Plan
 from tpr_attention.report.results import Results
 from tpr_attention.report.tables import Column, Table
 from tpr_attention.studies.contestants import OURS, PAPER
-from tpr_attention.studies.data.lowest import Point, lowest_map, lowest_table, lowest_words, points_of
+from tpr_attention.studies.data.lowest import (
+    Point,
+    lowest_in_short,
+    lowest_map,
+    lowest_table,
+    lowest_words,
+    points_of,
+)
 from tpr_attention.studies.data.search import rate_blocks, search
 from tpr_attention.studies.data.specs import (
     ALL,
@@ -22,7 +29,7 @@ from tpr_attention.studies.data.specs import (
     part,
     specs_of,
 )
-from tpr_attention.studies.data.verdicts import claim_table, claim_words, counts_of
+from tpr_attention.studies.data.verdicts import claim_table, claim_words, counts_of, judged_of
 from tpr_attention.studies.kinds import linked
 from tpr_attention.studies.paper.cells import FLOOR_COLUMNS, floor_cells
 from tpr_attention.studies.paper.claims import SOLVED, series_of
@@ -34,6 +41,7 @@ __all__ = ["DATA"]
 NEWEST = MODELS[-1]
 """The model that is meant to be lowest everywhere."""
 TITLE = "How many training pairs: a map of the paper's claim"
+TO_JUDGE = tuple(judged_of({}, TITLE))
 RATES = "Learning rates by number of training pairs"
 
 
@@ -43,20 +51,21 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     rates = Section(RATES, rate_blocks(results, setup))
     if not stored:
         is_searched = any(isinstance(block, Table) and block.name == "data-search" for block in rates.blocks)
-        return Chapter((), (rates,)) if is_searched else Chapter()
+        return Chapter((), (rates,) if is_searched else (), (), TO_JUDGE)
     models = [name for name in MODELS if any(name == one for _, _, one in stored)]
     sizes = [size for size in SIZES if any(size == one for _, one, _ in stored)]
     splits = list(dict.fromkeys(panel.cell["split"] for panel, _, _ in stored))
     parts = [part(plan, models, sizes, splits) for plan in plans]
     papers, every = points_of(plans, results, PAPER), points_of(plans, results, models)
-    said = list(claim_words(counts_of(papers)))
+    counts = counts_of(papers)
+    said, short = list(claim_words(counts)), []
     if NEWEST in models and len(models) > 1 and any(point.is_solvable for point in every):
         said.append(lowest_words(every, NEWEST))
-    blocks: list[Block] = [Text(" ".join(said))] if said else []
-    blocks += [Text(_explained(setup)), *_maps(papers, every, models)]
+        short.append(lowest_in_short(every, NEWEST))
+    blocks: list[Block] = [*map(Text, said), Text(_explained(setup)), *_maps(papers, every, models)]
     blocks += [Curves(plan, results) for plan in parts if any(map(results.stored, plan.series()))]
     blocks.append(_means(results, plans, models, stored))
-    return Chapter(tuple(said), (Section(TITLE, blocks),), (rates,))
+    return Chapter(tuple(short), (Section(TITLE, blocks),), (rates,), tuple(judged_of(counts, TITLE)))
 
 
 def _stored(plans: Sequence[Plan], results: Results) -> list[tuple[Panel, int, str]]:
@@ -125,7 +134,7 @@ def _means(
         "Every cell and number of training pairs: arithmetic means of final losses over seeds, without seeds that "
         f"diverged. In these means `{OURS}` may be lower where it is not in the maps, which compare geometric ones."
     )
-    return Table("data", caption, columns, rows, folded=True)
+    return Table("data", caption, columns, rows, "file")
 
 
 DATA = Study(
@@ -140,4 +149,5 @@ DATA = Study(
     by_default=("data-thin",),
     is_scaled=True,
     first_seed=FIRST_SEED,
+    to_judge=TO_JUDGE,
 )

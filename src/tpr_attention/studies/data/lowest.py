@@ -18,7 +18,16 @@ from tpr_attention.studies.paper.claims import SOLVED
 from tpr_attention.studies.sizes import SizePoint, stored_points
 from tpr_attention.training.spec import ROUNDING
 
-__all__ = ["NEAR", "Point", "factor_words", "lowest_map", "lowest_table", "lowest_words", "points_of"]
+__all__ = [
+    "NEAR",
+    "Point",
+    "factor_words",
+    "lowest_in_short",
+    "lowest_map",
+    "lowest_table",
+    "lowest_words",
+    "points_of",
+]
 
 TIE, NEAR, LARGE = 1.1, 1.5, 1e3
 """Factors: below the first nobody is ahead, up to the second a loss is near the lowest, above the third it is large."""
@@ -138,7 +147,7 @@ def lowest_table(points: Sequence[Point]) -> Table:
         f"are stored. Models whose mean loss is below {SOLVED:g} have solved a cell alike: their multiple counts as 1. "
         "The last column is - where a seed diverged."
     )
-    return Table("data-lowest", caption, columns, rows)
+    return Table("data-lowest", caption, columns, rows, "open")
 
 
 def _times(point: Point, name: str) -> float:
@@ -148,6 +157,16 @@ def _times(point: Point, name: str) -> float:
 def _counts(points: Sequence[Point], name: str) -> tuple[int, int]:
     """At how many points a model is the lowest or has solved the cell, and at how many it is the lowest."""
     return sum(point.is_low(name) for point in points), sum(point.times(name) <= 1 for point in points)
+
+
+def lowest_in_short(points: Sequence[Point], name: str) -> str:
+    """In how many solvable cells and sizes a model is the lowest, in a sentence for the first screen."""
+    chosen = [point for point in points if point.is_solvable]
+    alike, _ = _counts(chosen, name)
+    return (
+        f"Past the paper, `{name}` has the lowest loss, or one that counts as none, in {alike} of {len(chosen)} "
+        "solvable cells and numbers of pairs that were run."
+    )
 
 
 def lowest_words(points: Sequence[Point], name: str) -> str:

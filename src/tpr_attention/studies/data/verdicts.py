@@ -7,13 +7,26 @@ from typing import NamedTuple
 from tpr_attention.report.tables import Badge, Column, Table
 from tpr_attention.studies.contestants import BASELINES, OURS, SPLITS, TESTS
 from tpr_attention.studies.data.lowest import Point
-from tpr_attention.studies.data.specs import SETTINGS
-from tpr_attention.studies.paper.claims import FAILS, HOLDS, PARTLY, SUBSTANTIAL, badge_of, is_lower
+from tpr_attention.studies.data.specs import SETTINGS, THIN
+from tpr_attention.studies.paper.claims import (
+    CLAIMS,
+    FAILS,
+    HOLDS,
+    PARTLY,
+    SUBSTANTIAL,
+    UNKNOWN,
+    badge_of,
+    is_lower,
+)
+from tpr_attention.studies.study import Judged
 
-__all__ = ["Count", "claim_table", "claim_words", "counts_of", "pattern_words"]
+__all__ = ["Count", "claim_table", "claim_words", "counts_of", "judged_of", "pattern_words"]
 
 CELLS = len(SPLITS) * len(TESTS)
 """Cells of a setting."""
+CLAIM_OF = dict(zip(SETTINGS, (claim for claim in CLAIMS if claim.setting and not claim.main), strict=True))
+"""Interaction to the claim of the paper about it, over all splits."""
+THIN_SIZES = THIN[1]
 VERBS = {HOLDS: "holds", PARTLY: "holds in part", FAILS: "does not hold"}
 
 
@@ -45,6 +58,27 @@ def counts_of(points: Sequence[Point]) -> dict[str | None, dict[int, Count]]:
 def _is_favourable(point: Point) -> bool:
     at_least = 1.0 if point.panel.cell["interaction"] == "none" else SUBSTANTIAL
     return all(is_lower(point.losses[OURS], point.losses[name], at_least) for name in BASELINES)
+
+
+def judged_of(counts: Mapping[str | None, Mapping[int, Count]], section: str = "") -> Iterator[Judged]:
+    """The verdicts for the map: at the numbers of pairs that are stored, and at those of the thin study.
+
+    >>> [(one.condition, one.badge.word) for one in judged_of({})][:2]
+    [('100 pairs', 'not run'), ('1,000 pairs', 'not run')]
+    """
+    sizes = sorted({*THIN_SIZES, *(size for by_size in counts.values() for size in by_size)})
+    for interaction, claim in CLAIM_OF.items():
+        for size in sizes:
+            found = counts.get(interaction, {}).get(size)
+            badge = found.badge._replace(note=_note(found)) if found else UNKNOWN
+            is_whole = found is not None and found.cells == CELLS
+            about = (claim.name, claim.says, f"{size:,} pairs", badge, section)
+            yield Judged(*about, claim.setting, size, is_whole)
+
+
+def _note(count: Count) -> str:
+    missing = f"; {CELLS - count.cells} not run" if count.cells < CELLS else ""
+    return f"{count.favourable} of {count.cells} cells{missing}"
 
 
 def claim_words(counts: Mapping[str | None, Mapping[int, Count]]) -> Iterator[str]:
@@ -114,4 +148,4 @@ def claim_table(counts: Mapping[str | None, Mapping[int, Count]]) -> Table:
         f"both baselines. Lower: the 95 % interval of each ratio is above 1; substantially: above {SUBSTANTIAL:g}. "
         "It holds if every cell speaks for it, in part if at least half do."
     )
-    return Table("data-claim", caption, columns, rows)
+    return Table("data-claim", caption, columns, rows, "open")

@@ -26,11 +26,13 @@ from tpr_attention.studies.paper.heads import heads_of_one, two_heads
 from tpr_attention.studies.paper.readings import DEFAULT, READINGS
 from tpr_attention.studies.paper.search import search, search_blocks
 from tpr_attention.studies.paper.summary import summary
-from tpr_attention.studies.study import Chapter, Setup, Study
+from tpr_attention.studies.study import Chapter, Judged, Setup, Study
 from tpr_attention.training.spec import ROUNDING, RunSpec
 
 __all__ = ["PAPER_STUDY"]
 
+TITLE = "The paper's claims"
+CONDITION = "the paper's figures"
 WORST_FIRST = (FAILS, PARTLY, HOLDS, UNKNOWN)
 
 
@@ -40,11 +42,12 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
     verdicts = {claim: judge(claim, results, setup) for claim in CLAIMS}
     again = {name: _judged_again(results, setup, name) for name in READINGS if _is_run(results, setup, name)}
     heads = heads_of_one(results, setup)
+    said = summary(verdicts, results, panels, setup, _changes(again))
     return Chapter(
-        tuple(summary(verdicts, results, panels, setup, _changes(again))),
+        (),
         (
-            Section("The paper's claims", _claims(verdicts, results)),
             Section("Figures", _figures(results, setup)),
+            Section(TITLE, [*map(Text, said), *_claims(verdicts, results)]),
         ),
         (
             Section("All cells", [cells_table(results, complete)]),
@@ -56,7 +59,36 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
             ),
             Section("Decisions", [decisions_table()]),
         ),
+        tuple(_judged(verdicts, setup)),
     )
+
+
+def _judged(verdicts: Mapping[Claim, Verdict], setup: Setup) -> Iterator[Judged]:
+    """All verdicts for the map. Sentences are about the main figures only where not all splits can be judged."""
+    are_judged = {claim.name for claim, verdict in verdicts.items() if verdict.badge != UNKNOWN}
+    settings = {
+        claim: {panel.cell["interaction"] for name in claim.figures for panel in figure(name, setup).panels}
+        for claim in verdicts
+        if claim.setting
+    }
+    known: dict[bool, set[str]] = {
+        is_main: {
+            one
+            for claim in settings
+            if bool(claim.main) == is_main and claim.name in are_judged
+            for one in settings[claim]
+        }
+        for is_main in (True, False)
+    }
+    for claim, verdict in verdicts.items():
+        is_known = claim.name in are_judged
+        if claim.main:
+            is_said = is_known and not settings.get(claim, set()) <= known[False]
+        else:
+            is_said = is_known or not settings.get(claim, set()) <= known[True]
+        note = f"{_count(verdict)}{' cells' if is_known else ''}" if verdict.stored else ""
+        badge, setting = verdict.badge._replace(note=note), claim.setting if is_said else ""
+        yield Judged(claim.name, claim.says, CONDITION, badge, TITLE, setting, is_whole=is_known)
 
 
 def _claims(verdicts: Mapping[Claim, Verdict], results: Results) -> list[Block]:
@@ -93,9 +125,9 @@ def _claims(verdicts: Mapping[Claim, Verdict], results: Results) -> list[Block]:
         Column("in favour", "yes_no"),
     ]
     return [
-        Table("claims", "Each claim and its verdict, failures first.", columns, rows, latex=True),
+        Table("claims", "Each claim and its verdict, failures first.", columns, rows, "open", latex=True),
         Text(explained),
-        Table("evidence", "Every comparison behind the verdicts.", compared, evidence, folded=True),
+        Table("evidence", "Every comparison behind the verdicts.", compared, evidence, "file"),
     ]
 
 
@@ -156,7 +188,7 @@ def _readings(run: Mapping[str, Mapping[Claim, Verdict]], setup: Setup) -> list[
         "batch has 96 pairs instead of 100."
     )
     columns = [Column(title) for title in ("reading", "what is different", "record", *heads)]
-    return [Text(text), Table("readings", "Claim by reading: the verdicts.", columns, rows)]
+    return [Text(text), Table("readings", "Claim by reading: the verdicts.", columns, rows, "open")]
 
 
 def _read_again(claim: Claim, verdict: Verdict, setup: Setup, reading: str) -> tuple[str, str | None]:

@@ -8,9 +8,9 @@ from tpr_attention.report.results import Results
 from tpr_attention.report.statistics import mean, ratio, standard_error
 from tpr_attention.report.tables import Column, Linked, Table
 from tpr_attention.studies.contestants import BASELINES, FLOORS, KNOWABLE, LINEAR, OURS, PAPER, words
-from tpr_attention.studies.kinds import linked
+from tpr_attention.studies.kinds import cost, linked
 from tpr_attention.studies.paper.claims import final, series_of
-from tpr_attention.training.spec import ROUNDING, RunSpec
+from tpr_attention.training.spec import ROUNDING
 
 __all__ = [
     "FLOOR_COLUMNS",
@@ -26,7 +26,7 @@ __all__ = [
     "sizes_table",
 ]
 
-CELL = [Column("interaction"), Column("split"), Column("heads"), Column("test")]
+CELL = [Column("interaction"), Column("split"), Column("heads", "count"), Column("test")]
 FLOOR_COLUMNS = [*(Column(words(name), "number") for name in FLOORS), Column("solvable", "yes_no")]
 RATIO_COLUMNS = [Column(f"{name} / {OURS} [95 %]", "interval") for name in BASELINES]
 MEANS = (
@@ -52,7 +52,7 @@ def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
     rows = []
     for panel in distinct_cells(panels):
         losses = {name: final(results, panel, name) for name in PAPER}
-        row: list[Any] = [*panel.cell.values()]
+        row: list[Any] = _cell(panel)
         for name, found in losses.items():
             row += [linked_final(results, panel, name), standard_error(found)]
         row += [*(ratio(losses[OURS], losses[name]) for name in BASELINES), *floor_cells(results, panel)]
@@ -61,6 +61,12 @@ def cells_table(results: Results, panels: Sequence[Panel]) -> Table:
     return Table(
         "cells", f"Final losses, and the standard errors (SE) of their means. {MEANS}", columns, rows, latex=True
     )
+
+
+def _cell(panel: Panel) -> list[Any]:
+    """What the columns of `CELL` have."""
+    cell = panel.cell
+    return [cell["interaction"], cell["split"], int(cell["heads"]), cell["test"]]
 
 
 def linked_final(results: Results, panel: Panel, name: str) -> Linked:
@@ -107,26 +113,22 @@ def _breakdown(
     ]
     parts = list(dict.fromkeys(part for *_, of_parts in found for part in of_parts))
     rows = [
-        [*panel.cell.values(), linked(series.name, series.specs[0]), *map(of.get, parts)]
-        for panel, series, of in found
-        if of
+        [*_cell(panel), linked(series.name, series.specs[0]), *map(of.get, parts)] for panel, series, of in found if of
     ]
     columns = [*CELL, Column("model"), *(Column(part, "number") for part in parts)]
-    return Table(name, caption, columns, rows, folded=True)
+    return Table(name, caption, columns, rows, "file")
 
 
 def sizes_table(results: Results, panels: Sequence[Panel]) -> Table:
     """How many numbers each model learns, and at which rate."""
-    kinds: dict[tuple[str, str, str], list[RunSpec]] = {}
+    kinds: dict[tuple[str, str, int | None, int | None, float], None] = {}
     for panel in distinct_cells(panels):
         for series in panel.series:
-            heads = str(series.specs[0].model.options.get("num_heads", "-"))
-            kinds.setdefault((series.name, panel.cell["interaction"], heads), []).extend(series.specs)
-    rows = []
-    for name, interaction, heads in sorted(kinds, key=lambda key: PAPER.index(key[0])):
-        specs = dict.fromkeys(kinds[name, interaction, heads])
-        sizes = {f"{results.store.provenance(spec.digest).get('parameters'):,}" for spec in specs}
-        rates = {f"{spec.training.learning_rate:g}" for spec in specs}
-        rows.append([name, interaction, heads, ", ".join(sorted(sizes)), ", ".join(sorted(rates))])
-    columns = [Column(title) for title in ("model", "interaction", "heads", "parameters", "learning rate")]
+            for spec in series.specs:
+                heads, parameters = spec.model.options.get("num_heads"), cost(results, [spec])[0]
+                rate = spec.training.learning_rate
+                kinds[series.name, panel.cell["interaction"], heads, parameters, rate] = None
+    rows = sorted(kinds, key=lambda kind: PAPER.index(kind[0]))
+    columns = [Column("model"), Column("interaction"), Column("heads", "count"), Column("parameters", "count")]
+    columns.append(Column("learning rate", "exact"))
     return Table("sizes", "Sizes of the models and their learning rates.", columns, rows)

@@ -85,21 +85,25 @@ class Claim:
         name: A short name.
         source: Where the paper says it.
         statement: What it says, in our words.
+        says: The same in a few words.
         test: What must be true of a cell for it to count in favour, in words.
         figures: The figures it is about.
         main: Those of the main figures that can tell it, for judging it under other readings.
         judge: The comparisons of a cell, given all panels; a cell counts if all of its comparisons are favourable.
         is_cell: Which panels are its cells; others are what cells are compared with.
+        setting: Where it says that TPR-Attention has the lower loss, in words; empty if it says something else.
     """
 
     name: str
     source: str
     statement: str
+    says: str
     test: str
     figures: tuple[str, ...]
     main: tuple[str, ...]
     judge: Judge
     is_cell: Callable[[Panel], bool] = lambda panel: True
+    setting: str = ""
 
 
 def judge(
@@ -207,51 +211,62 @@ CLAIMS: tuple[Claim, ...] = (
         "main figure, no interaction",
         "section 4, first results figure",
         "With red squares held out and 4 heads, TPR-Attention has lower loss than both baselines in all tests.",
+        "lower loss than both baselines",
         LOWER,
         ("main-noninteracting",),
         ("main-noninteracting",),
         _lower(1.0),
+        setting="without interaction",
     ),
     Claim(
         "main figure, interactions",
         "section 4, second results figure, and section 5",
         "When factors interact (red squares held out), TPR-Attention does substantially better than both baselines.",
+        "substantially lower loss",
         MUCH_LOWER,
         ("main-interacting",),
         ("main-interacting",),
         _lower(SUBSTANTIAL),
+        setting="where factors interact",
     ),
     Claim(
         "no interaction, everywhere",
         "appendix F.1",
         "Without interaction TPR-Attention has lower loss than both baselines on all splits, with 4 and 8 heads.",
+        "lower loss than both baselines",
         LOWER,
         ("noninteracting",),
         (),
         _lower(1.0),
+        setting="without interaction",
     ),
     Claim(
         "numerical interaction, everywhere",
         "appendix F.2 and section 5",
         "With the scale_pos interaction TPR-Attention has substantially lower loss than both baselines on all splits.",
+        "substantially lower loss",
         MUCH_LOWER,
         ("numerical",),
         (),
         _lower(SUBSTANTIAL),
+        setting="with the numerical interaction",
     ),
     Claim(
         "categorical interaction, everywhere",
         "appendix F.3 and section 5",
         "With the shape_col interaction TPR-Attention has substantially lower loss than both baselines on all splits.",
+        "substantially lower loss",
         MUCH_LOWER,
         ("categorical",),
         (),
         _lower(SUBSTANTIAL),
+        setting="with the categorical interaction",
     ),
     Claim(
         "substitution is learned",
         "appendix D",
         "Without interaction TPR-Attention learns the substitution itself: its loss vanishes in all tests.",
+        "the loss vanishes",
         f"the loss of every seed is below {SOLVED:g}",
         ("noninteracting",),
         ("main-noninteracting",),
@@ -261,6 +276,7 @@ CLAIMS: tuple[Claim, ...] = (
         "generalises under interaction",
         "section 5",
         "With interacting factors TPR-Attention generalises compositionally out of distribution.",
+        "loss near that in distribution",
         f"the loss is at most {NEAR:g} times that of the model in distribution (95 % interval), or below {SOLVED:g}",
         ("numerical", "categorical"),
         ("main-interacting",),
@@ -270,6 +286,7 @@ CLAIMS: tuple[Claim, ...] = (
         "particularly when factors interact",
         "section 1",
         "The advantage is particularly large in the difficult setting, where factors interact.",
+        "a larger advantage than without interaction",
         "with 8 heads, the loss of the better baseline (that with the lower geometric mean over seeds) divided by ours "
         "is larger with the interaction than without",
         ("noninteracting", "numerical", "categorical"),

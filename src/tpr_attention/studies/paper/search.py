@@ -28,4 +28,4 @@ def search_blocks(results: Results, setup: Setup) -> list[Block]:
     """The score of every rate, as far as the search is stored."""
     caption = "In-distribution loss for each learning rate: geometric mean over three seeds that no study uses."
     unknown = Text("The search for learning rates can be repeated: `tpr-attention reproduce --studies search`.")
-    return [search(setup.steps).table(results, caption, folded=False) or unknown]
+    return [search(setup.steps).table(results, caption, "folded") or unknown]

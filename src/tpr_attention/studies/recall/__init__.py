@@ -6,7 +6,7 @@ from tpr_attention.report.document import Section
 from tpr_attention.report.results import Results
 from tpr_attention.studies.recall import capacity, overwriting
 from tpr_attention.studies.recall.contest import Contest
-from tpr_attention.studies.recall.held_out import PARTS
+from tpr_attention.studies.recall.held_out import PARTS, held_out_summary
 from tpr_attention.studies.recall.hops import HOPS, hops_section
 from tpr_attention.studies.study import Chapter, Setup, Study
 from tpr_attention.training.spec import RunSpec
@@ -51,7 +51,8 @@ def _chapter(results: Results, setup: Setup) -> Chapter:
         *(section for part in PARTS.values() for section in part.section(results, setup)),
         *hops_section(results, setup),
     ]
-    return Chapter(tuple(capacity.capacity_summary(results, setup)), tuple(sections))
+    summary = [*capacity.capacity_summary(results, setup), *held_out_summary(results, setup)]
+    return Chapter(tuple(summary), tuple(sections))
 
 
 RECALL = Study(

@@ -181,9 +181,22 @@ def capacity_section(results: Results, setup: Setup) -> list[Section]:
 
 
 def capacity_summary(results: Results, setup: Setup) -> list[str]:
-    """A sentence for the summary."""
+    """Sentences for the first screen, on the largest number of pairs that is stored."""
     losses = _losses(results, setup)
-    return [*_softmax_words(losses), *_tpr_words(losses, setup)] if ("tpr", SIZES[-1]) in losses else []
+    stored = [size for size in SIZES if ("tpr", size) in losses]
+    if not stored:
+        return []
+    size = stored[-1]
+    said = [
+        f"TPR-Attention, with a state of constant size, recalls {size} pairs of a sequence with a loss of "
+        f"{number(losses['tpr', size])}."
+    ]
+    if ("softmax", size) in losses:
+        said.append(
+            "Softmax attention, which keeps every pair, has a loss of "
+            f"{number(losses['softmax', size])} there, after the same steps."
+        )
+    return said
 
 
 PROTOCOL = (

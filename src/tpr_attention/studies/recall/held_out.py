@@ -13,7 +13,7 @@ from tpr_attention.studies.recall.looks import LOOKS
 from tpr_attention.studies.study import Setup
 from tpr_attention.studies.words import listed, percent
 
-__all__ = ["PARTS", "Part"]
+__all__ = ["PARTS", "Part", "held_out_summary"]
 
 Words = Callable[[Results, Mapping[str, Series]], Iterator[str]]
 
@@ -244,3 +244,15 @@ PARTS = {
     ),
 }
 """Name of a plan to its contest."""
+
+
+def held_out_summary(results: Results, setup: Setup) -> Iterator[str]:
+    """A sentence for the first screen, on the longest sequences; none if they are not stored."""
+    stored = COMPOSITIONAL.stored(results, setup)
+    if "tpr" in stored:
+        end, pairs = [*LENGTHS.items()][-1]
+        share = final_means(results, stored, f"ood{end}", "accuracy")["tpr"]
+        yield (
+            f"Of pairings of keys that training never had, TPR-Attention recalls {percent(share)} in sequences of "
+            f"{pairs} pairs."
+        )
