@@ -116,13 +116,14 @@ figures: setup
 # new environment that sees nothing of .venv. There the layers and the demo run without extras, and the command with them.
 .venv-release/.installed: constraints.txt
 	$(PYTHON) -m venv .venv-release
-	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build twine
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build twine "readme_renderer[md]"
 	@touch $@
 
 release-check: .venv-release/.installed
 	rm -rf dist && mkdir dist
 	.venv-release/bin/python -m build --outdir dist .
 	.venv-release/bin/python -m twine check --strict dist/*
+	.venv-release/bin/python -m readme_renderer README.md -o .venv-release/README.html  # as an index shows it
 	$(PYTHON) tests/release/check_installed.py dist/*.whl dist/*.tar.gz
 
 benchmark: setup

@@ -44,6 +44,9 @@ autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 autodoc_preserve_defaults = True
 add_module_names = False
+# What a page refers to by its full name exists. Types of other libraries and names of arguments are no links.
+nitpicky = True
+nitpick_ignore_regex = [("py:class", ".*"), ("py:obj", r"(?!tpr_attention\.).*")]
 toc_object_entries_show_parents = "hide"
 python_maximum_signature_line_length = 88
 python_trailing_comma_in_multi_line_signatures = False

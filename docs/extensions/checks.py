@@ -74,6 +74,9 @@ def image_problems(text: str) -> Iterator[str]:
     for token, line in parsed(text):
         if token.type == "image" and not token.content.strip():
             yield f"{line}: image without alt text: {token.attrs['src']}"
+        directive = re.fullmatch(r"\{(?:image|figure)\} *(\S+)", token.info.strip())
+        if directive and not re.search(r"^:alt: *\S", token.content, re.MULTILINE):
+            yield f"{line}: image without alt text: {directive[1]}"
         if token.type in ("html_block", "html_inline"):
             for tag in re.findall(r"<img\b[^>]*>", token.content):
                 if not re.search(r'\balt="[^"]+"', tag):

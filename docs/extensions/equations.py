@@ -76,8 +76,8 @@ def linked(name: str, docstring: str, equations: dict[str, tuple[str, str]]) -> 
                 label, title = equations[name]
                 note += f"; equation: :ref:`{title} <{label}>`"
                 shown = True
-            source = "Paper: " if ":ref:" in note else ""
-            paragraphs[i] = f"{block}\n\n{source}{note}." if note else block
+            note = f"Paper: {note}" if ":ref:" in note else note[:1].upper() + note[1:]
+            paragraphs[i] = f"{block}\n\n{note}." if note else block
         elif not re.match(r"\s*(>>>|\.\. )", paragraph):
             paragraphs[i] = with_links(paragraph)
     if name in equations and not shown:

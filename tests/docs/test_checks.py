@@ -25,6 +25,7 @@ def problems(project, text, name="docs/page.md"):
     "text",
     [
         "![A figure](figure.png)\n",
+        "```{figure} figure.png\n:alt: A figure\n```\n",
         '<img src="figure.png" alt="A figure">\n',
         "[other](other.md), [there](other.md#a-heading-here), [label](other.md#label), [web](https://example.org/x.md)\n",
         "# Here\n\n[up](#here)\n",
@@ -42,6 +43,8 @@ def test_what_is_right_passes(project, text):
     ("text", "problem"),
     [
         ("Text\n\n![](figure.png)\n", "docs/page.md:3: image without alt text: figure.png"),
+        ("```{figure} figure.png\n:alt:\n```\n", "docs/page.md:1: image without alt text: figure.png"),
+        ("```{image} figure.png\n```\n", "docs/page.md:1: image without alt text: figure.png"),
         ('<img src="figure.png">\n', "docs/page.md:1: image without alt text"),
         ('<img src="figure.png" alt="">\n', "docs/page.md:1: image without alt text"),
         ("![A figure](lost.png)\n", "link to a file that is not there: lost.png"),
