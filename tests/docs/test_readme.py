@@ -66,9 +66,7 @@ def test_the_results_are_those_of_the_map():
     paper = shown.split("The same as a table: who is lowest, and by what factor: the paper's three models")[1]
     lowest = [re.findall(r" (\w+) (?:x|tie|≥)", found) for found in re.findall(row, paper, re.MULTILINE)[:6]]
     assert [(one[3], one[4]) for one in lowest] == [("tpr", "resnet")] * 6
-    assert (
-        "`tpr-laws`, has the lowest loss, or one below 1e-6, at every size and in every cell that can be solved" in page
-    )
+    assert "`tpr-laws`, has the lowest loss, or one below 1e-6, at every size and in every {term}`cell`" in page
     (low, cells) = set(re.findall(r"`tpr-laws` is lowest in (\d+) of (\d+) solvable cells and sizes", shown)).pop()
     assert low == cells == "182"
 
