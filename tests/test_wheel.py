@@ -27,7 +27,7 @@ sys.path[:] = [folder, *(path for path in sys.path if not path.endswith("/src"))
 sys.meta_path[:] = [Blocked(), *(one for one in sys.meta_path if "editable" not in repr(one).lower())]
 import tpr_attention
 assert tpr_attention.__file__.startswith(folder), tpr_attention.__file__
-needs_more = ("arguments", "cli", "commands", "console", "report", "runner", "studies")
+needs_more = ("arguments", "cli", "commands", "console", "explorer", "report", "runner", "studies")
 needs_more += ("tasks.composition.tables", "training.curves")
 for module in pkgutil.walk_packages(tpr_attention.__path__, "tpr_attention."):
     if not module.name.removeprefix("tpr_attention.").startswith(needs_more):
@@ -72,6 +72,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     package = ROOT / "src" / "tpr_attention"
     sources = {str(path.relative_to(ROOT / "src")) for form in ("py", "pyi") for path in package.rglob(f"*.{form}")}
     data = {"py.typed", "report/page.html", "report/page.css", "report/plots.js", "report/tables.js"}
+    explorer = (path for form in ("html", "css", "js") for path in (package / "explorer").rglob(f"*.{form}"))
+    data |= {str(path.relative_to(package)) for path in explorer}
     assert sources | {f"tpr_attention/{name}" for name in data} == {name for name in names if ".dist-info/" not in name}
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
