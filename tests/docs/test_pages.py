@@ -12,6 +12,7 @@ import pytest
 import tpr_attention
 from tpr_attention.arguments import COMMANDS, command_parser
 from tpr_attention.commands.keys import parse_line
+from tpr_attention.tasks import TASKS
 from tpr_attention.training.sweep import sweep
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +79,11 @@ def test_the_names_of_the_package_are_in_the_reference():
     assert sorted(listed) == sorted(tpr_attention.__all__)
     described = set(re.findall(r"^\.\. auto(?:function|class):: (?:[\w.]+\.)?(\w+)(?:\(\))?$", reference, re.MULTILINE))
     assert set(listed) - {"__version__"} <= described
+
+
+def test_the_tasks_of_the_reference_are_all():
+    entry = (ROOT / "docs" / "api.md").read_text().split(".. py:data:: TASKS")[1].split(".. ")[0]
+    assert set(re.findall(r"`([\w-]+)`", entry)) == set(TASKS)
 
 
 def letters_of(*packages):
