@@ -1,9 +1,11 @@
 """Train the memories of the explorer's room "Sequences": `python docs/models/sequences.py STORE`.
 
 Two small tasks, so that all keys fit on a page: keys of two parts whose pairings are partly held out, and keys that are
-written again. All memories of a task have the same training. Linear attention and the delta rule have the width that
-makes their state as large as that of TPR-Attention. What the store has already is not trained again; all of it takes
-about five minutes on one core. Weights are stored with 16 bits where that changes no answer in any test.
+written again. All memories of a task have the same training. With keys of two parts, linear attention and the delta
+rule have the width that makes their state as large as that of TPR-Attention; otherwise all keys have 12 numbers.
+
+What the store has is not trained again; all of it takes about five minutes on one core. Weights are stored with 16 bits
+where that changes no answer in any test.
 """
 
 import sys

@@ -161,7 +161,9 @@ def test_tasks_are_apart_and_models_in_order():
 
 
 def test_one_of_runs_that_differ_in_training_and_names_that_differ():
-    short, long = (trained_on({**COMPOSITIONAL, **TPR, "steps": steps, "seed": seed}) for steps, seed in ((5, 0), (9, 1)))
+    short, long = (
+        trained_on({**COMPOSITIONAL, **TPR, "steps": steps, "seed": seed}) for steps, seed in ((5, 0), (9, 1))
+    )
     models = data([short, long, trained_on({**COMPOSITIONAL, **TPR, "filler_dim": 5})])["tasks"][0]["models"]
     assert len(models) == 2
     assert models[0]["digest"] in (long.spec.digest, models[1]["digest"])

@@ -30,7 +30,7 @@ export function pairChips({ task, pairs, query, chosen, onChoose }) {
       return element(
         "button",
         {
-          type: "button", class: `pair-chip${isAsked ? " asked-pair" : ""}${isNew ? " new-pairing" : ""}`, "data-key": `pair-${place}`,
+          type: "button", class: `pair-chip${isAsked ? " asked-pair" : ""}${isNew ? " new-pairing" : ""}`, "data-key": `pair-${place}`, "data-pair": pair.join("."),
           "aria-pressed": String(place === chosen), "aria-label": name, title: name, onclick: () => onChoose(place),
         },
         element("span", { class: "key-name" }, keyName(task, pair)),

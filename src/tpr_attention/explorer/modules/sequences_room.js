@@ -226,7 +226,7 @@ function askedPanel(task, pairs, wanted, answers, state, update) {
           ? element("p", { "aria-live": "polite", "data-figure": "summary" }, `${right} of ${answers.length} memories answer ${valueName(wanted.value)}.`)
           : null,
       ),
-      plane === null ? null : element("div", {}, plane, task.held_out ? planeLegend() : null),
+      plane === null ? null : element("div", { class: "plane-place" }, plane, task.held_out ? planeLegend() : null),
     ),
   );
 }
