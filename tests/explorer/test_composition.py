@@ -246,11 +246,25 @@ def test_equal_tables_are_kept_once():
 
 
 def test_one_run_of_each_model_is_shown_in_each_cell():
-    usual = spec_of("tpr")
-    others = [spec_of("tpr", train_examples=100), spec_of("tpr", noise=0.1), spec_of("tpr", steps=10)]
-    elsewhere = spec_of("tpr", "square_pos")
+    usual, elsewhere = spec_of("tpr"), spec_of("tpr", "square_pos")
+    others = [spec_of("tpr", noise=0.1), spec_of("tpr", steps=10), spec_of("tpr", seed=3)]
     found = data([trained(spec) for spec in (*others, usual, elsewhere)])
     assert [model["digest"] for model in found["models"]] == [usual.digest, elsewhere.digest]
+
+
+def test_the_most_pairs_and_a_few_are_shown():
+    specs = {pairs: spec_of("tpr", train_examples=pairs) for pairs in (30, 300, 1000, 10_000, 50_000)}
+    found = data([trained(spec) for spec in specs.values()])
+    assert [model["pairs"] for model in found["models"]] == [50_000, 300]
+    assert len(found["worlds"]) == 1
+
+
+def test_a_page_does_not_grow_without_end(monkeypatch):
+    runs = [trained(spec_of("tpr")), trained(spec_of("tpr", train_examples=100))]
+    monkeypatch.setattr(composition, "MOST_BYTES", 1.5 * sum(array.nbytes for array in runs[0].weights.values()))
+    found = data(runs)
+    assert [model["pairs"] for model in found["models"]] == [50_000]
+    assert "too large" in found["left_out"][0]
 
 
 def test_what_cannot_be_shown_is_named(monkeypatch):
