@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from tpr_attention.explorer.packing import pack
 from tpr_attention.explorer.page import write_page
 from tpr_attention.explorer.rooms import images
 from tpr_attention.explorer.trained import of_file
 from tpr_attention.functional.images.phases import moved, spectrum
+from tpr_attention.functional.images.splines import read_splines
 from tpr_attention.generators import named_generator
 from tpr_attention.models.build import build
 from tpr_attention.nn.images.decoders import Pose, own_frame
@@ -96,24 +98,26 @@ def test_waves_and_phases(engine):
     np.testing.assert_allclose(found["im"], wanted.imag.flatten(), atol=1e-10)
 
 
-def test_templates_are_read_as_grid_sample_reads_them(engine):
+@pytest.mark.parametrize("log_scale", [-3.0, -0.2, 0.7, 3.0])  # far beyond the border, and within
+@pytest.mark.parametrize("reader", ["bilinearReader", "splineReader"])
+def test_templates_are_read_as_torch_reads_them(engine, reader, log_scale):
     generator = named_generator(0, "templates")
     template = torch.randn(9, 9, generator=generator, dtype=torch.float64)
-    for log_scale in (-3.0, -0.2, 0.7, 3.0):  # far beyond the border, and within
-        turn = torch.rand((), generator=generator, dtype=torch.float64) * 6
-        centre = torch.rand(2, generator=generator, dtype=torch.float64) * 16
-        pose = Pose(
-            centre[None], torch.stack([turn.cos(), turn.sin()])[None], torch.tensor([log_scale], dtype=torch.float64)
-        )
-        wanted = torch.nn.functional.grid_sample(
-            template[None, None], own_frame(pose, 16, 5.0), "bilinear", "border", align_corners=True
-        )
-        found = engine.run(
-            "templateField(template.data, 9, pose, 16, 5)",
-            template=template,
-            pose={"centre": centre.tolist(), "direction": pose.direction[0].tolist(), "logScale": log_scale},
-        )
-        np.testing.assert_allclose(found, wanted.flatten(), atol=1e-10)
+    turn = torch.rand((), generator=generator, dtype=torch.float64) * 6
+    centre = torch.rand(2, generator=generator, dtype=torch.float64) * 16
+    direction = torch.stack([turn.cos(), turn.sin()])
+    pose = Pose(centre[None], direction[None], torch.tensor([log_scale], dtype=torch.float64))
+    cells = own_frame(pose, 16, 5.0)
+    wanted = {
+        "bilinearReader": lambda: F.grid_sample(template[None, None], cells, "bilinear", "border", align_corners=True),
+        "splineReader": lambda: read_splines(template[None], torch.zeros(256, dtype=torch.long), cells.flatten(0, 2)),
+    }[reader]()
+    found = engine.run(
+        f"fieldInFrame({reader}(template.data, 9), pose, 16, 5)",
+        template=template,
+        pose={"centre": centre.tolist(), "direction": direction.tolist(), "logScale": log_scale},
+    )
+    np.testing.assert_allclose(found, wanted.flatten(), atol=1e-10)
 
 
 def test_encoder(page, model, task):
@@ -262,6 +266,11 @@ def test_models_that_the_page_cannot_compute_are_not_shown(trained, changes):
     shown = images.data([other, trained])
     assert shown is not None
     assert shown["label"] == trained.label
+
+
+def test_weights_of_other_shapes_are_not_shown(trained):
+    weights = {**trained.weights, "memory.templates": np.zeros((8, 16, 16), dtype=np.float16)}
+    assert images.data([replace(trained, weights=weights)]) is None
 
 
 def test_numbers_of_16_bits_are_unpacked(engine):

@@ -94,7 +94,8 @@ function drawByFillers(object, weights, basis, side) {
     const row = basis.rows[d];
     for (let k = 0; k < template.length; k += 1) template[k] += entry * row[k] * gain;
   });
-  const field = templateField(template, basis.size, poseOf(object, weights, side), side, weights.reach.data[0]);
+  const read = bilinearReader(template, basis.size);
+  const field = fieldInFrame(read, poseOf(object, weights, side), side, weights.reach.data[0]);
   return paintedField(field, coloursOf(object, weights));
 }
 
@@ -107,29 +108,70 @@ function paintedField(field, colours) {
   return image;
 }
 
-/** `own_frame` and `grid_sample`: a template at the centres of all pixels, bilinear, its border goes on outside. */
-export function templateField(template, size, pose, side, reach) {
+/** `own_frame`: what is read at the centres of all pixels, each in the frame of the object, from -1 to 1. */
+export function fieldInFrame(read, pose, side, reach) {
   const zoom = Math.exp(-pose.logScale) / reach;
   const [cos, sin] = pose.direction;
   const field = new Float64Array(side * side);
-  const cellOf = (own) => Math.min(size - 1, Math.max(0, ((own + 1) / 2) * (size - 1)));
   for (let y = 0; y < side; y += 1) {
     const down = (y + 0.5 - pose.centre[1]) * zoom;
     for (let x = 0; x < side; x += 1) {
       const across = (x + 0.5 - pose.centre[0]) * zoom;
-      const column = cellOf(cos * across - sin * down);
-      const row = cellOf(sin * across + cos * down);
-      const left = Math.min(size - 2, Math.floor(column));
-      const top = Math.min(size - 2, Math.floor(row));
-      const k = top * size + left;
-      const shareX = column - left;
-      const shareY = row - top;
-      const upper = template[k] * (1 - shareX) + template[k + 1] * shareX;
-      const lower = template[k + size] * (1 - shareX) + template[k + size + 1] * shareX;
-      field[y * side + x] = upper * (1 - shareY) + lower * shareY;
+      field[y * side + x] = read(cos * across - sin * down, sin * across + cos * down);
     }
   }
   return field;
+}
+
+function clampOwn(own) {
+  return Math.min(1, Math.max(-1, own));
+}
+
+/** `grid_sample`: reads a template by bilinear interpolation; its border goes on outside. */
+export function bilinearReader(template, size) {
+  return (across, down) => {
+    const column = ((clampOwn(across) + 1) / 2) * (size - 1);
+    const row = ((clampOwn(down) + 1) / 2) * (size - 1);
+    const left = Math.min(size - 2, Math.floor(column));
+    const top = Math.min(size - 2, Math.floor(row));
+    const k = top * size + left;
+    const shareX = column - left;
+    const shareY = row - top;
+    const upper = template[k] * (1 - shareX) + template[k + 1] * shareX;
+    const lower = template[k + size] * (1 - shareX) + template[k + size + 1] * shareX;
+    return upper * (1 - shareY) + lower * shareY;
+  };
+}
+
+/** `read_splines`: reads a cubic spline of coefficients; beyond -1 and 1, the value of the border. */
+export function splineReader(coefficients, size) {
+  const cellOf = (own) => (clampOwn(own) + 1) * ((size - 3) / 2);
+  return (across, down) => {
+    const column = cellOf(across);
+    const row = cellOf(down);
+    const left = Math.min(size - 4, Math.floor(column));
+    const top = Math.min(size - 4, Math.floor(row));
+    const columns = splineWeights(column - left);
+    const rows = splineWeights(row - top);
+    let found = 0;
+    for (let j = 0; j < 4; j += 1) {
+      const k = (top + j) * size + left;
+      let line = 0;
+      for (let i = 0; i < 4; i += 1) line += coefficients[k + i] * columns[i];
+      found += rows[j] * line;
+    }
+    return found;
+  };
+}
+
+function splineWeights(share) {
+  const rest = 1 - share;
+  return [
+    rest ** 3 / 6,
+    2 / 3 - share * share * (1 - share / 2),
+    2 / 3 - rest * rest * (1 - rest / 2),
+    share ** 3 / 6,
+  ];
 }
 
 function rowsOfMatrix({ shape, data }) {
@@ -207,6 +249,6 @@ export function poseOfCodes([shape, scale, angle, across, down], memory) {
 function drawByCodes(numbers, memory, side) {
   const size = memory.templates.shape[1];
   const template = memory.templates.data.subarray(numbers[0] * size * size, (numbers[0] + 1) * size * size);
-  const field = templateField(template, size, poseOfCodes(numbers, memory), side, memory.reach.data[0]);
+  const field = fieldInFrame(splineReader(template, size), poseOfCodes(numbers, memory), side, memory.reach.data[0]);
   return paintedField(field, rowsOfMatrix(memory.colours)[numbers[5]]);
 }

@@ -1,7 +1,7 @@
 """The room "Pixels": a trained model that answers with images, and what it needs to draw and to judge them.
 
-Weights have 16 bits, codes of the clean-up memory 32. Of the memory's templates only the shapes in use are written, and
-cells that are far from the outline are cut to the range in which a pixel can be told from black.
+Weights have 16 bits, codes and templates of the clean-up memory 32. Of the templates only the shapes in use are
+written, and coefficients that are far from the outline are cut to the range in which a pixel can be told from black.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Float16
-from torch import nn
 
 from tpr_attention.explorer.trained import Trained
 from tpr_attention.models.build import build
@@ -33,18 +32,29 @@ SHOWN = {
 """The options that the page's arithmetic is made for."""
 MOST_LOGIT = 9.0
 """What a logarithm of odds is cut to far from an outline: a pixel is then off by a ten-thousandth."""
-NEAR = 2  # cells from an outline in which templates are left as they are
+NEAR = 3  # a point of a cubic spline has four coefficients around it in each direction
 
 
 def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
-    """The first model with a clean-up memory, on the union of splits if there is one; None if there is no model."""
-    fitting = sorted(filter(_is_shown, trained), key=_preference)
-    if not fitting:
-        return None
-    chosen = fitting[0]
-    task = make_task(chosen.spec.task, chosen.spec.seed)
-    assert isinstance(task, ImageComposition)
-    model = _model(chosen, task)
+    """The first model with a clean-up memory, on the union of splits if there is one; None if there is no model.
+
+    Left out are models of other parts, and weights whose shapes are no longer those of the model.
+    """
+    for one in sorted(filter(_is_shown, trained), key=_preference):
+        task = make_task(one.spec.task, one.spec.seed)
+        assert isinstance(task, ImageComposition)
+        model = build(one.spec.model.name, task, **one.spec.model.options).eval()
+        assert isinstance(model, ImageComposer)
+        if {name: tensor.shape for name, tensor in model.state_dict().items()} == {
+            name: array.shape for name, array in one.weights.items()
+        }:
+            weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in one.weights.items()}
+            model.load_state_dict(weights)
+            return _data(one, task, model)
+    return None
+
+
+def _data(chosen: Trained, task: ImageComposition, model: ImageComposer) -> dict[str, Any]:
     assert isinstance(model.encoder, UnbindingEncoder)
     assert isinstance(model.decoder, TemplateDecoder)
     weights = {name: _half(array) for name, array in chosen.weights.items() if not name.startswith("memory.")}
@@ -80,14 +90,6 @@ def _preference(one: Trained) -> tuple[bool, bool, bool, int]:
     )
 
 
-def _model(one: Trained, task: ImageComposition) -> ImageComposer:
-    """The model with its weights: sizes that are not among these, and how many codes it has."""
-    model: nn.Module = build(one.spec.model.name, task, **one.spec.model.options)
-    assert isinstance(model, ImageComposer)
-    model.load_state_dict({name: torch.from_numpy(array.astype(np.float32)) for name, array in one.weights.items()})
-    return model.eval()
-
-
 def _grid(grid: Grid) -> dict[str, Any]:
     return {
         "columns": [{"name": column.name, "values": column.values, "labels": column.labels} for column in grid.columns],
@@ -121,15 +123,18 @@ def _memory(memory: PoseMemory | None) -> Mapping[str, np.ndarray] | None:
         **codes,
         "shapes": memory.shapes[:known].numpy(),
         "log_scales": memory.log_scales[:known].numpy(),
-        "templates": _half(np.stack([cut(template) for template in memory.templates[:known].numpy()])),
+        "templates": np.stack([cut(template) for template in memory.templates[:known].numpy()]),
     }
 
 
 def cut(template: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "row column"]:
-    """Cut what is far from the outline to +-`MOST_LOGIT`, so that it compresses to a tenth; no pixel changes its side.
+    """Cut coefficients that are far from the outline to +-`MOST_LOGIT`, so that a template compresses to a tenth.
+
+    No pixel changes its side: a point of a spline is a mean of sixteen coefficients, and those of points that have some
+    of either sign are left as they are.
 
     >>> cut(np.where(np.arange(8) < 4, 50.0, -20.0)[None].repeat(8, 0))[0].tolist()
-    [9.0, 9.0, 50.0, 50.0, -20.0, -20.0, -9.0, -9.0]
+    [9.0, 50.0, 50.0, 50.0, -20.0, -20.0, -20.0, -9.0]
     """
     around = np.lib.stride_tricks.sliding_window_view(np.pad(template > 0, NEAR, mode="edge"), (2 * NEAR + 1,) * 2)
     is_near = around.any((2, 3)) & ~around.all((2, 3))
