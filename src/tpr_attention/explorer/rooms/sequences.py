@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from tpr_attention.studies.recall.state_sizes import state_size
 from tpr_attention.tasks.recall.capacity import Capacity
 from tpr_attention.tasks.recall.compositional import DENSITY, Compositional
 from tpr_attention.tasks.recall.sar import Sar
+from tpr_attention.training.options import default_options
 from tpr_attention.training.prepare import make_task
-from tpr_attention.training.spec import RunSpec
+from tpr_attention.training.spec import RunSpec, SpecError
 
 __all__ = ["MODELS", "data"]
 
@@ -72,15 +73,16 @@ def _chosen(runs: Sequence[Trained]) -> list[Trained]:
     for run in runs:
         key = json.dumps([_task_key(run.spec), run.spec.model.name, run.spec.model.options], sort_keys=True)
         best[key] = min(best.get(key, run), run, key=lambda one: (-one.spec.training.steps, one.spec.seed))
-    return sorted(best.values(), key=_place)
+    often = Counter(_task_key(run.spec) for run in best.values())
+    return sorted(best.values(), key=lambda run: _place(run, often))
 
 
-def _place(run: Trained) -> tuple[Any, ...]:
-    """Tasks in their order, those with most contestants first; of a task the main contestants first."""
-    name, look = run.spec.task.name, _look(run.spec)
+def _place(run: Trained, often: Mapping[str, int]) -> tuple[Any, ...]:
+    """Tasks in their order, of each those with the most runs first; of a task the main contestants first."""
+    name, look, key = run.spec.task.name, _look(run.spec), _task_key(run.spec)
     task = TASKS.index(name) if name in TASKS else len(TASKS)
     model = PREFERRED.index(look) if look in PREFERRED else len(PREFERRED)
-    return task, _task_key(run.spec), model, run.label
+    return task, -often[key], key, model, run.label
 
 
 def _task_key(spec: RunSpec) -> str:
@@ -93,8 +95,13 @@ def _unfit(run: Trained) -> str | None:
         return "its examples are not pairs of keys and values"
     if run.spec.model.name not in MODELS:
         return "the page does not know this model"
-    if max(_pairs_task(run.spec).sizes.values()) > MOST_KEYS:
-        return "it has too many keys or values to choose from"
+    if set(run.spec.model.options) != set(default_options("model", run.spec.model.name)):
+        return "its options are those of another version"
+    try:
+        if max(_pairs_task(run.spec).sizes.values()) > MOST_KEYS:
+            return "it has too many keys or values to choose from"
+    except SpecError as error:
+        return str(error)
     if not all(np.isfinite(array).all() for array in run.weights.values()):
         return "its weights are not finite"
     return None
@@ -180,8 +187,8 @@ def _held_out(task: Pairs) -> dict[str, Any] | None:
 
 
 def _model(run: Trained) -> dict[str, Any]:
-    spec, weights = run.spec, {name: array.astype(np.float64) for name, array in run.weights.items()}
-    named = dict(_folded(spec, weights))
+    spec = run.spec
+    named = _folded({name: array.astype(np.float64) for name, array in run.weights.items()})
     dtype = np.float16 if sum(array.size for array in named.values()) > MANY_NUMBERS else np.float32
     first, second = (state_size(spec, length) for length in (1, 2))
     return {
@@ -199,7 +206,7 @@ def _model(run: Trained) -> dict[str, Any]:
     }
 
 
-def _folded(spec: RunSpec, weights: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+def _folded(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Weights by the names of sequence_models.js; products of two tables are made here, since they are smaller."""
     names = dict(weights)
     for prefix in ("objects.", "encoder.objects."):
@@ -208,7 +215,7 @@ def _folded(spec: RunSpec, weights: Mapping[str, np.ndarray]) -> Iterator[tuple[
     if "encoder.table" in names:
         table = names.pop("encoder.table")
         names["encoder.key"], names["encoder.query"] = table @ names["encoder.key"], table @ names["encoder.query"]
-    yield from names.items()
+    return names
 
 
 def _look(spec: RunSpec) -> str:
@@ -216,7 +223,7 @@ def _look(spec: RunSpec) -> str:
     options = spec.model.options
     if spec.model.name == "recall-tpr":
         kinds = {"sum": "tpr", "delta": "tpr-delta", "replace": "tpr-small"}
-        return "tpr-softmax" if options["match"] == "softmax" else kinds[options["write"]]
+        return "tpr-softmax" if options.get("match") == "softmax" else kinds[options.get("write", "sum")]
     kind = spec.model.name.removeprefix(RECALL)
     name = f"{kind}-roles" if "roles" in str(options.get("encoder")) else kind
     return name if name in LOOKS else "tpr-one"
