@@ -81,7 +81,7 @@ def test_lowest_in_all_but_one_law(store):
     table = rows(only, "laws")
     assert len(table) == 24
     few = [row for row in table if (row["interaction"], row["pairs"]) == (LAW, "1,000")]
-    assert {(row["lowest"], row["tpr-laws / lowest"]) for row in few} == {("tpr-stack", "3.0")}
+    assert {(row["lowest model"], row["tpr-laws / lowest"]) for row in few} == {("tpr-stack", "3.0")}
     assert {(row["best linear fit"], row["best guess"], row["solvable"]) for row in table} == {("0.0050", "0", "yes")}
     assert {(row["tpr"], row["classical"], row["resnet"]) for row in table} == {("0.0040", "0.0030", "0.0020")}
 

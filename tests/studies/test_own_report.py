@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from tests.studies.shown import check_forms
 from tests.studies.stored import CONDITIONS, NAMES, is_broken, plans_of, rows, save, sections, texts
 from tpr_attention.report.drawings import Curves
 from tpr_attention.report.html import page
@@ -45,6 +46,33 @@ def test_a_report_of_own_runs_is_about_them(mine):
     text = markdown(document)
     assert not is_broken(text)
     assert not re.search("paper|claim|verdict|reproduc|not run|TPR", text)
+
+
+def test_it_opens_with_the_lowest_of_each_test(store):
+    """A kind with a seed that diverged comes after all others, and those that are alike are named together."""
+
+    def end(spec, condition):
+        width = spec.model.options["width"]
+        if condition == "ood_reference":
+            return 0.5
+        if condition == "ood_transform" and width == 4 and spec.seed == 1:
+            return np.inf
+        return width / 10
+
+    save(store, [own(seed, width=width) for width in (4, 8) for seed in (0, 1)], end)
+    document = report(store)
+    (best,) = document.opening
+    assert best.shown == "open"
+    assert [(row[0], row[1], row[2]) for row in best.texts()] == [
+        ("in_distribution", "mine:Model, width=4", "0.40 ± 0"),
+        ("ood_reference", "mine:Model, width=4, mine:Model, width=8", "0.50 ± 0"),
+        ("ood_transform", "mine:Model, width=8", "0.80 ± 0"),
+        ("ood_composition", "mine:Model, width=4", "0.40 ± 0"),
+    ]
+    assert {(row[3], row[4], row[5]) for row in best.texts()} == {("loss", "2", "mine:Task")}
+    check_forms(document.tables)
+    text = markdown(document)
+    assert text.index("| in_distribution |") < text.index("## Results")
 
 
 def test_its_table_has_every_test_with_what_the_runs_cost(mine):

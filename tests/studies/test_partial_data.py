@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.studies.shown import check_forms, check_opening
 from tests.studies.stored import Part, is_broken, plans_of, rows, save, summary
 from tpr_attention.report.drawings import SquareMap
 from tpr_attention.report.markdown import markdown
@@ -54,6 +55,8 @@ def test_any_part_of_the_map(whole, seed):
     present = [name for name in MODELS if any(spec.model.name == name for spec in trained)]
     document, _ = compose(Part(whole, kept), SETUP)
     assert not is_broken(markdown(document))
+    check_opening(document)
+    check_forms(document.tables)
     (section,) = (section for section in document.sections if section.title == TITLE)
     papers, every = stored_at(trained, PAPER), stored_at(trained, present)
     maps = {block.name: block for block in section.blocks if isinstance(block, SquareMap)}

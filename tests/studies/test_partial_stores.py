@@ -6,9 +6,11 @@ from itertools import groupby
 
 import pytest
 
+from tests.studies.shown import check_forms, check_opening
 from tests.studies.stored import Part, is_broken, loss, plans_of, rows, save, summary, texts
-from tpr_attention.report.document import Section
+from tpr_attention.report.document import Drawing, Section, alt_text
 from tpr_attention.report.markdown import markdown
+from tpr_attention.report.tables import Table
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import STUDIES, Setup
 from tpr_attention.studies.compose import compose
@@ -46,6 +48,8 @@ def report(whole):
     def make(kept):
         document, _ = compose(Part(whole, kept), SETUP)
         assert not is_broken(markdown(document))
+        check_opening(document)
+        check_forms(document.tables)
         return {section.title: section for section in document.sections}, summary(document)
 
     return make
@@ -153,6 +157,16 @@ def test_nothing_of_the_figures(report, kept):
     assert sections["Figures"].blocks == []
     count = len(set(kept))
     assert texts(sections["Where this comes from"])[0].startswith(f"{count} of {count} stored runs")
+
+
+def test_all_studies_have_numbers_of_one_form(report):
+    """Every table of the composition task's studies, and pictures that all have texts of their own."""
+    sections, said = report(EVERYTHING)
+    tables = {block.name for section in sections.values() for block in section.blocks if isinstance(block, Table)}
+    assert {"cells", "sizes", "data", "beyond", "laws", "depth", "scaling", "search", "runs"} <= tables
+    drawings = [block for section in sections.values() for block in section.blocks if isinstance(block, Drawing)]
+    assert len({alt_text(drawing) for drawing in drawings}) == len(drawings) > 10
+    assert "Past the paper, `tpr-laws` has the lowest loss" in said
 
 
 def task_of(spec):

@@ -130,7 +130,7 @@ def _table(results: Results, points: Sequence[Point]) -> Table:
         rows.append([*about, *floor_cells(results, one.panel), one.lowest, times if isfinite(times) else None])
     columns = [Column("interaction"), Column("split"), Column("test"), Column("pairs", "count")]
     columns += [*(Column(name, "mean") for name in COMPARED), *FLOOR_COLUMNS]
-    columns += [Column("lowest"), Column(f"{JUDGED} / lowest", "number")]
+    columns += [Column("lowest model"), Column(f"{JUDGED} / lowest", "number")]
     caption = (
         "Every law, split, test and number of training pairs: arithmetic means of final losses over seeds. Who is the "
         "lowest, and by what factor, is told by geometric means."

@@ -93,10 +93,11 @@ def _range(here: Sequence[Judged], tones: Sequence[str], every: str, *, is_exact
     chosen = [size for size, is_chosen in sizes if is_chosen]
     if len(chosen) == len(sizes) and all(figures):
         return f" at {every} number of pairs that was run" if len(sizes) > 1 else ""
-    parts = [_sizes([size for size, _ in sizes], chosen, every, is_exact=is_exact)] if chosen else []
-    parts += ["in the paper's figures"] if figures and all(figures) else []
-    parts += ["in a part of the paper's figures"] if any(figures) and not all(figures) else []
-    return f" {' and '.join(parts)}"
+    where = "in the paper's figures" if all(figures) else "in a part of the paper's figures"
+    if not chosen:
+        return f" {where}"
+    said = _sizes([size for size, _ in sizes], chosen, every, is_exact=is_exact)
+    return f" {said} (also {where})" if any(figures) else f" {said}"
 
 
 def _sizes(sizes: Sequence[int], chosen: Sequence[int], every: str, *, is_exact: bool) -> str:

@@ -112,11 +112,11 @@ def user_opening(results: Results, plan: Plan) -> list[Block]:
             value = linked(known[best[0]], best[0].specs[0])
             names = ", ".join(series.name for series in best[:MOST_BEST])
             more = f", and {len(best) - MOST_BEST} more" if len(best) > MOST_BEST else ""
-            rows.append([panel.row, panel.condition, names + more, panel.metric, value, len(finals)])
+            rows.append([panel.condition, names + more, value, panel.metric, len(finals), panel.row])
     if not rows:
         return []
-    columns = [Column("task"), Column("test"), Column("lowest"), Column("metric"), Column("value", "mean_and_error")]
-    columns.append(Column("kinds of runs", "count"))
+    columns = [Column("test"), Column("lowest run"), Column("value", "mean_and_error"), Column("metric")]
+    columns += [Column("kinds of runs", "count"), Column("task")]
     caption = (
         "The kind of run with the lowest value in each test: arithmetic mean over seeds ± standard error. Kinds with a "
         "seed that diverged come last; floors are not among them."
