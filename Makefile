@@ -82,6 +82,7 @@ docs/map.md: setup
 	$(BIN)/tpr-attention reproduce --studies data data-search laws --store runs-map --report report-map
 	mkdir -p docs/figures && cp report-map/figures/*.png docs/figures/
 	sed '1s/.*/# Where the claim holds: a map/' report-map/report.md > $@
+	$(BIN)/python docs/figures/results.py
 
 # From images to images: some hours. The strip has the main model, attention over roles, and convolutions.
 STRIP = 11dafec6eeb7 bc4a08728512 d7097f709fd1
@@ -90,6 +91,7 @@ docs/images.md: setup
 	mkdir -p docs/figures && cp report-images/figures/*.png docs/figures/
 	sed '1s/.*/# Images: all numbers/' report-images/report.md > $@
 	$(BIN)/python docs/models/pixels.py runs-images
+	$(BIN)/python docs/figures/results.py
 	$(BIN)/tpr-attention compare $(STRIP) --store runs-images --test square_pos.ood_composition --count 5 \
 		--figure docs/figures/pixels-strip.png
 
@@ -98,6 +100,7 @@ docs/recall.md: setup
 	$(BIN)/tpr-attention reproduce --studies recall --store runs-recall --report report-recall
 	mkdir -p docs/figures && cp report-recall/figures/*.png docs/figures/
 	sed '1s/.*/# Recall: all numbers/' report-recall/report.md > $@
+	$(BIN)/python docs/figures/results.py
 
 # All pages, with every example executed and the explorer beside them. Warnings, links that lead nowhere, Python code that is
 # not run and images without an alt text are errors.
