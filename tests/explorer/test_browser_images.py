@@ -1,6 +1,7 @@
 """The room "Pixels" in a real browser: every control, drag and drop, the keyboard, links, and numbers against torch."""
 
 from base64 import b64decode
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -290,6 +291,14 @@ def test_random_pairs(open_page, html):
             page.click("[data-key=random]")
             _settle(page)
             assert "answer seen in training" in page.inner_text("#room")
+
+
+def test_without_a_memory_fillers_draw_the_answer(open_page, trained):
+    weights = {name: array for name, array in trained.weights.items() if not name.startswith("memory.")}
+    plain = replace(trained, spec=trained.spec.changed({"clean_up": False}), weights=weights)
+    with open_page(trained=[plain], fragment="#images") as page:
+        assert page.locator("[data-answer]").count() == 1
+        assert "Cleaned up" not in page.inner_text("#room")
 
 
 def test_an_answer_takes_less_than_a_tenth_of_a_second(open_page, html):
