@@ -98,13 +98,18 @@ def browser():
         found.close()
 
 
+def settled(page):
+    """Wait until a page has drawn what was last changed."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+
+
 class Seen(list):
     """What went wrong in a page: logged errors and warnings, exceptions, requests to elsewhere."""
 
 
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Open an explorer file: `with open_page(trained=(), fragment="#room?key=value", width=1280, scheme="light") as page`.
+    """Open an explorer file: `with open_page(trained=(), fragment="#room?key=value", width=400) as page`.
 
     At the end the page must have logged no error and asked for nothing from the network.
     """

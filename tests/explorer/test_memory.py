@@ -124,7 +124,7 @@ def test_objects_are_added_until_the_sum_is_wrong(engine):
     state = START | {"overlap": 0.4}
     crowd = engine.run(run, state=state, data=DATA, seed=3)
     assert 3 < len(crowd) < 24
-    assert all(one[1] != 1 for one in crowd[3:])
+    assert all(one[1] != 1 and one[0] != 1 for one in crowd[3:])
     right = [
         engine.run(
             "(({sum, truth}) => isRight(sum, truth))(memoryStages(s, data))", s=state | {"objects": some}, data=DATA

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from tpr_attention import __version__
 from tpr_attention.explorer.packing import pack
 from tpr_attention.explorer.rooms import composition, images, memory, sequences
 from tpr_attention.explorer.trained import Trained
@@ -43,6 +44,7 @@ def write_page(trained: Sequence[Trained] = ()) -> str:
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return environment.from_string(_resource("page.html")).render(
         policy=policy,
+        version=__version__,
         css=Markup("\n".join([_resource("page.css"), *map(_styles, shown)])),
         script=Markup(script),
         rooms={key: pack(found) for key, found in shown.items()},

@@ -5,6 +5,7 @@ import { bind, extract, match, memorise, rebind, scores, superpose, weighted } f
 
 export const MOST_OBJECTS = 24;
 const SMALLEST = 1e-9;
+const MOST_TRIES = 1000; // all fillers of a role may be answers
 
 /**
  * Where the room starts: the question of figure 1. Roles and fillers are numbers.
@@ -128,15 +129,17 @@ export function isRight(part, truth) {
   return part.answer !== null && truth.answers.includes(part.answer);
 }
 
-/** A random object that does not match the question, from a generator of numbers in [0, 1). */
-export function otherObject({ matches }, data, random) {
-  for (;;) {
+/** A random object that has neither what is asked for nor what is answered; `random` gives numbers in [0, 1). */
+export function otherObject({ objects, matches, target }, data, random) {
+  const isMatch = (one) => matches.every(([role, filler]) => one[role] === filler);
+  const answered = objects.filter(isMatch).map((one) => one[target]);
+  for (let tries = 0; ; tries++) {
     const one = data.fillers.map((names) => Math.floor(random() * names.length));
-    if (!matches.every(([role, filler]) => one[role] === filler)) return one;
+    if (!isMatch(one) && (tries > MOST_TRIES || !answered.includes(one[target]))) return one;
   }
 }
 
-/** Add random objects that do not match until the sum names a wrong filler, or the memory is full. */
+/** Add other objects until the sum names a wrong filler, or the memory is full. */
 export function crowded(state, data, random) {
   let now = state;
   while (now.objects.length < MOST_OBJECTS) {

@@ -11,6 +11,7 @@ import { badge, button, numeral, select, slider } from "./widgets.js";
 
 const SIZES = [0.45, 0.65, 0.85, 1.1];
 const PLACES = [[-1, 0], [1, 0], [0, -1], [0, 1]];
+const FEW = 6; // objects, of which nothing is said as long as all is right
 const BAR = 44; // the height of a weight of one, in pixels
 
 /** States worth a look, by name: changes to where the room starts. */
@@ -115,7 +116,7 @@ function objectsPanel(state, stages, update, data) {
       button({
         key: "crowd",
         label: "Add until recall fails",
-        title: "Adds random objects that do not match, until the sum names a wrong filler",
+        title: "Adds random objects that have neither what is asked for nor what is answered, until the sum names a wrong filler",
         disabled: isFull || truth.answers.length === 0,
         onClick: () => update((now) => ({ objects: crowded(now, data, seeded(now.seed * 1009 + now.objects.length)), seed: now.seed + 1 })),
       }),
@@ -135,7 +136,7 @@ function anyOf(random) {
 }
 
 function crowdNote(state, { sum, softmax, truth }) {
-  if (state.objects.length < 6 || truth.answers.length === 0) return null;
+  if (truth.answers.length === 0 || (state.objects.length < FEW && isRight(sum, truth))) return null;
   const count = state.objects.length;
   const word = (part) => (isRight(part, truth) ? "right" : "wrong");
   const reason = state.overlap === 0 ? " Orthogonal fillers do not disturb each other: raise the overlap." : "";

@@ -24,7 +24,7 @@ export async function start(rooms) {
   const page = { open, current: null, state: null, planned: false, timer: null, theme: "auto" };
   window.addEventListener("hashchange", () => enter(page, location.hash));
   enter(page, location.hash);
-  document.documentElement.dataset.ready = "";
+  document.documentElement.dataset.ready = String(Math.round(performance.now())); // milliseconds since the page was asked for
 }
 
 function enter(page, hash) {
