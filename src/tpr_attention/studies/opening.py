@@ -15,6 +15,7 @@ MOST_NUMBERS = 2
 """In a sentence."""
 NUMBER = re.compile(r"\d[\d,.]*")
 CLAIM = "The paper's claim of a lower loss than both baselines, substantially lower where factors interact, holds"
+MIXED = "does not hold, or only in part,"
 PAST = "What goes past the paper was not run: `tpr-attention reproduce --studies beyond laws` trains it."
 NOTHING = "No claim of the paper can be judged yet: `tpr-attention reproduce` trains what is missing."
 
@@ -60,10 +61,8 @@ def verdict_words(judged: Sequence[Judged]) -> Iterator[str]:
         missing = [setting for setting in settings if setting not in {one.setting for one in run}]
         yield f"Nothing that was run speaks against it{f'; it was not run {listed(missing)}' if missing else ''}."
         return
-    verb = {("bad",): "does not hold", ("fair",): "holds only in part"}
-    yield (
-        f"It {verb.get((*tones,), 'does not hold, or only in part,')} {listed(_places(run, ('fair', 'bad'), 'any'))}."
-    )
+    verb = "does not hold" if tones == {"bad"} else "holds only in part" if tones == {"fair"} else MIXED
+    yield f"It {verb} {listed(_places(run, ('fair', 'bad'), 'any'))}."
 
 
 def _is_run(badge: Badge) -> bool:
