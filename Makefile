@@ -1,11 +1,11 @@
-# make setup | check | test | test-ray | test-torch-min | reproduce | docs | figures | release-check | benchmark | benchmark-training | benchmark-store | benchmark-scaling | benchmark-executors | clean
+# make setup | check | test | test-browser | test-ray | test-torch-min | reproduce | docs | figures | release-check | benchmark | benchmark-training | benchmark-store | benchmark-scaling | benchmark-executors | clean
 # Every target installs what it needs into .venv, once: again only when pyproject.toml or constraints.txt change.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup lint check test test-ray test-torch-min reproduce docs figures release-check benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
+.PHONY: setup lint check test test-browser test-ray test-torch-min reproduce docs figures release-check benchmark benchmark-training benchmark-store benchmark-scaling benchmark-executors clean
 
 setup: .venv/.installed
 
@@ -44,7 +44,11 @@ check: lint
 
 # One thread for each worker of pytest: torch's own threads would fight for the same cores.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -rs
+
+# The explorer in a headless Chromium: Debian's, or any that is installed or named by CHROMIUM. A part of `make test`, too.
+test-browser: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -rs tests/explorer
 
 # Kills workers, nodes and drivers of a Ray cluster with two nodes on this machine: a few minutes.
 test-ray: .venv/.installed-ray
