@@ -8,9 +8,11 @@ from tpr_attention import demo
 LEAN = """
 import importlib.abc, sys
 
+EXTRAS = {"rich", "polars", "jsonargparse", "jinja2", "matplotlib", "plotly", "yaml", "filelock"}
+
 class Blocked(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"rich", "polars", "jsonargparse", "jinja2", "matplotlib", "plotly", "yaml", "filelock"}:
+        if name.partition(".")[0] in EXTRAS:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Blocked())

@@ -31,8 +31,11 @@ MAPS = {
 """The map H of each name; a filler f becomes f^T H. "next" takes each filler to the one after it and the last to the
 first, "swap" the first to the last and the last to the first, "forget" every filler to the mean of all."""
 
-OBJECTS = (("disc", "red", "large", "left"), ("triangle", "yellow", "large", "right"))
-OBJECTS += (("square", "green", "small", "top"),)
+OBJECTS = (
+    ("disc", "red", "large", "left"),
+    ("triangle", "yellow", "large", "right"),
+    ("square", "green", "small", "top"),
+)
 
 
 def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
@@ -41,7 +44,5 @@ def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
         "roles": list(FILLERS),
         "fillers": [list(names) for names in FILLERS.values()],
         "maps": [{"name": name, "map": array} for name, array in MAPS.items()],
-        "objects": [
-            [names.index(word) for word, names in zip(one, FILLERS.values(), strict=True)] for one in OBJECTS
-        ],
+        "objects": [[names.index(word) for word, names in zip(one, FILLERS.values(), strict=True)] for one in OBJECTS],
     }
