@@ -50,6 +50,7 @@ def check(distribution: Path) -> None:
             sys.exit(f"{distribution.name}: the demo or the command says nothing")
         call(programs / "python", "-m", "pip", "check", folder=folder)
     sys.stdout.write(f"{distribution.name}: installs, imports, tells the demo, and has its command\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
