@@ -1,12 +1,14 @@
 """The room "Composition": its arithmetic in JavaScript against the task and the models in torch."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from tpr_attention.explorer.rooms import composition
 from tpr_attention.explorer.rooms.composition import KINDS, data
-from tpr_attention.explorer.trained import Trained, label_of
+from tpr_attention.explorer.trained import Trained, label_of, of_folder
 from tpr_attention.generators import named_generator
 from tpr_attention.models.build import build
 from tpr_attention.report.inspection import Names, inspect_weights, transfers
@@ -285,3 +287,11 @@ def test_what_cannot_be_shown_is_named(monkeypatch):
 def test_other_tasks_have_no_room():
     assert data([]) is None
     assert data([Trained(RunSpec.of({"task": "recall-capacity", "model": "recall-tpr"}), {}, "")]) is None
+
+
+def test_models_of_the_documentation_are_small_and_all_shown():
+    folder = Path(__file__).parents[2] / "docs" / "models" / "composition"
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
+    found = data(runs := of_folder(folder))
+    assert len(found["models"]) == len(runs) > 20
+    assert found["left_out"] == []
