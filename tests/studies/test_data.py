@@ -63,8 +63,8 @@ def test_claims_have_their_condition(whole):
         "both baselines holds up to 100 pairs, holds in part at 300, and does not hold from 1,000 on.",
     ]
     table = {row["interaction"]: row for row in rows(whole.sections[0], "data-claim")}
-    assert table["scale_pos"]["300 pairs"] == "holds in part: 6 of 9"
-    assert table["none"]["50,000 pairs"] == "holds: 9 of 9"
+    assert table["scale_pos"]["300 pairs"] == "holds in part (6 of 9)"
+    assert table["none"]["50,000 pairs"] == "holds (9 of 9)"
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,6 @@ def rate_blocks(results: Results, setup: Setup) -> list[Block]:
     if searched is not None:
         return [searched]
     said = "The search for these rates can be repeated: `tpr-attention reproduce --studies data-search`."
-    columns = [Column("model"), *(Column(f"{size:,} pairs", "exact") for size in SIZES)]
+    columns = [Column("model"), *(Column(f"rate with {size:,} pairs", "exact") for size in SIZES)]
     rows = [[name, *rates.values()] for name, rates in RATES.items()]
     return [Text(said), Table("data-rates", "Learning rates by number of training pairs.", columns, rows)]

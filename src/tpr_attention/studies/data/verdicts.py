@@ -140,9 +140,9 @@ def claim_table(counts: Mapping[str | None, Mapping[int, Count]]) -> Table:
     rows = []
     for interaction, by_size in counts.items():
         found = [by_size.get(size) for size in sizes]
-        at = [f"{one.badge.word}: {one.favourable} of {one.cells}" if one else None for one in found]
+        at = [one.badge._replace(note=f"{one.favourable} of {one.cells}") if one else None for one in found]
         rows.append([interaction or "none", "substantially lower" if interaction else "lower", *at])
-    columns = [Column("interaction"), Column("the loss is"), *(Column(f"{size:,} pairs") for size in sizes)]
+    columns = [Column("interaction"), Column("the loss is"), *(Column(f"{size:,} pairs", "badge") for size in sizes)]
     caption = (
         "The paper's claim by number of training pairs: in how many cells TPR-Attention's loss is lower than that of "
         f"both baselines. Lower: the 95 % interval of each ratio is above 1; substantially: above {SUBSTANTIAL:g}. "
