@@ -62,7 +62,7 @@ def test_names_are_those_of_the_run(store):
 )
 def test_the_run_that_is_shown(store, losses, chosen):
     save(store, losses, lambda spec, _: losses[spec], weights)
-    text, heads = shown(store)
+    heads, text = shown(store)
     assert f"`{chosen.digest}`" in text.text
     assert chosen.digest in heads.inspection.title
 
