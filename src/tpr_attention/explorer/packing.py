@@ -12,7 +12,7 @@ DTYPES = ("float64", "float32", "float16", "int32", "uint8")
 
 
 def pack(values: Any) -> dict[str, Any]:
-    """Take the arrays out of nested dicts and lists; `unpack` in tensors.js puts them back as tensors.
+    """Take the arrays out of nested dicts and lists; `unpack` in arrays.js puts them back as tensors.
 
     An array becomes `{"array": [dtype, offset, shape]}`, and its numbers, little endian and in zlib's format, are a
     part of `bytes`.

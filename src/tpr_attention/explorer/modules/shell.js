@@ -1,9 +1,9 @@
 // Tabs, routing, theme and pictures. Rooms are known by the table that `start` is given.
 
+import { unpack } from "./arrays.js";
 import { element, morph } from "./dom.js";
 import { savePicture } from "./picture.js";
 import { hashOf, roomOf, stateOf } from "./state.js";
-import { unpack } from "./tensors.js";
 import { button } from "./widgets.js";
 
 const THEMES = ["auto", "light", "dark"];
