@@ -145,7 +145,7 @@ def test_layers_are_told_apart(store):
     )
     table = rows(found, "depth")
     assert len(table) == 3 * 3 * 4
-    assert {row["resnet / tpr [95 %]"] for row in table if row["layers"] == "3"} == {"0.10 [0.10, 0.10]"}
+    assert {row["resnet / tpr [95 %]"] for row in table if row["layers"] == "3"} == {"0.10 [0.10 to 0.10]"}
     assert {float(row["classical / tpr [95 %]"].split()[0]) > 1 for row in table if row["layers"] == "3"} == {True}
     assert {row["tpr: parameters"] for row in table} == {"7"}
     assert [row["layers"] for row in table[:4]] == ["1", "1", "1", "2"]
