@@ -12,6 +12,7 @@ from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pose_memory import PoseMemory
+from tpr_attention.nn.images.refinement import refine
 
 __all__ = ["ImageModel", "Images", "Objects"]
 
@@ -19,7 +20,7 @@ Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
-REFINED = (1_500, 3_000, 6_000)  # steps: see `PoseMemory.refine`
+REFINED = (1_000, 1_000, 360)  # steps: see `refine`
 
 
 class ImageModel(nn.Module):
@@ -67,7 +68,7 @@ class ImageModel(nn.Module):
         self.memory.find(torch.cat(objects), decoder, generator)
         memory = self.memory
         examples = ((images.sum(1), memory.read(found, decoder)) for images, found in read)
-        yield from memory.refine(examples, REFINED, generator)
+        yield from refine(memory, examples, REFINED, generator)
         images, found = next(read)
         with torch.no_grad():
             by_codes = negative_log_likelihood(memory.draw(memory.read(found, decoder)), images).mean()

@@ -1,30 +1,22 @@
 """A clean-up memory for what a template decoder draws: the shapes, scales, angles, places and colours there are."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tpr_attention.functional.images.splines import knots, read_splines
 from tpr_attention.nn.images.clusters import centres_of, modes_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
 
-__all__ = ["PoseMemory"]
+__all__ = ["FAR", "SHAPE", "Codes", "PoseMemory"]
 
 FAR = 1e6  # a code that is not used: nothing is near it
 MOST = {"shapes": 8, "scales": 16, "angles": 64, "places": 64, "colours": 8}
-BAND = 3  # pixels: how wide the outline is along which templates are refined
-ELSEWHERE = 0.02  # the share of other pixels
-HARD = 0.04  # the share of pixels that are gathered
-AT_ONCE = 2**15  # of them
-COARSE, FINE = (0.5, 5e-4), (0.5, 2e-4)  # rates of templates and poses
-WARM_UP, LAST_RATE = 100, 1e-3
-Masks = Float[Tensor, "b height width"]
+SPARE = 0.1  # how much larger than its shapes a window is
 Codes = Int[Tensor, "b codes"]
-Points = tuple[Int[Tensor, "p codes"], Float[Tensor, "p xy"], Float[Tensor, "p"]]
 
 SHAPE, SCALE, ANGLE, ACROSS, DOWN, COLOUR = range(6)
 
@@ -34,10 +26,11 @@ class PoseMemory(nn.Module):
 
     An object is read as six numbers: its shape, scale, angle, place across and down, and colour, each the code nearest
     to what its fillers decode to. Scales have codes of their own for each shape. How many codes there are is found.
-    Templates, scales, angles and places are then refined on the outlines of training images.
+    `refinement.refine` then fits templates and poses to the outlines of training images. A template is a cubic spline:
+    smooth, so that what images of one place tell of an outline holds at every other.
 
     Args:
-        resolution: Rows and columns of the refined templates.
+        resolution: Rows and columns of the coefficients of a template.
 
     >>> memory = PoseMemory(TemplateDecoder(side=64, channels=3, filler_dim=8), resolution=16)
     >>> memory.counts  # nothing is found yet
@@ -52,7 +45,7 @@ class PoseMemory(nn.Module):
     templates: Tensor
     reach: Tensor
 
-    def __init__(self, decoder: TemplateDecoder, resolution: int = 384) -> None:
+    def __init__(self, decoder: TemplateDecoder, resolution: int = 128) -> None:
         super().__init__()
         self.side = decoder.side
         like = decoder.base.detach()
@@ -102,12 +95,13 @@ class PoseMemory(nn.Module):
         templates = decoder.template(self.shapes[:known])
         line = torch.linspace(-1, 1, templates.shape[-1], device=templates.device, dtype=templates.dtype)
         far = torch.maximum(line.abs(), line.abs().unsqueeze(-1))
-        share = min(1.0, float(far.where(templates > 0, 0).max()) + 0.1)
+        share = min(1.0, float(far.where(templates > 0, 0).max()) + SPARE)
         self.reach.fill_(share * decoder.reach)
-        size = self.templates.shape[-1]
-        fine = torch.linspace(-1, 1, size, device=line.device, dtype=line.dtype) * share
+        fine = knots(self.templates.shape[-1], line) * share
         cells = torch.stack(torch.meshgrid(fine, fine, indexing="xy"), -1).expand(known, -1, -1, -1)
-        self.templates[:known] = F.grid_sample(templates.unsqueeze(1), cells, align_corners=True)[:, 0]
+        self.templates[:known] = F.grid_sample(
+            templates.unsqueeze(1), cells, padding_mode="border", align_corners=True
+        )[:, 0]
 
     @torch.no_grad()
     def read(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder) -> Int[Tensor, "b codes"]:
@@ -132,8 +126,8 @@ class PoseMemory(nn.Module):
         """The images of these codes: how likely each number is one."""
         pose = self.pose(codes, self.log_scales, self.angles, self.places)
         cells = own_frame(pose, self.side, float(self.reach))
-        templates = self.templates[codes[:, SHAPE]].unsqueeze(1)
-        field = F.grid_sample(templates, cells, padding_mode="border", align_corners=True)
+        shape = codes[:, SHAPE].repeat_interleave(self.side**2)
+        field = read_splines(self.templates, shape, cells.flatten(0, 2)).reshape(-1, 1, self.side, self.side)
         return self.colours[codes[:, COLOUR]][..., None, None] * field.sigmoid()
 
     def pose(self, codes: Codes, log_scales: Tensor, angles: Tensor, places: Tensor) -> Pose:
@@ -142,77 +136,6 @@ class PoseMemory(nn.Module):
         turn = angles[angle]
         centre = torch.stack([places[0][across], places[1][down]], -1)
         return Pose(centre, torch.stack([turn.cos(), turn.sin()], -1), log_scales[shape, scale])
-
-    def refine(
-        self, examples: Iterable[tuple[Masks, Codes]], steps: Sequence[int], generator: torch.Generator
-    ) -> Iterator[None]:
-        """Fit templates and codes to the outlines of images whose codes are read. Yields after every step.
-
-        First all pixels along the outlines of some images are fitted. Then those that are hard to tell, which are the
-        ones that the outline almost touches, are gathered from many images and fitted again and again: to have nearly
-        every pixel of an image right, an outline must be right to a thousandth of a pixel.
-
-        Args:
-            examples: Masks and their codes, without end.
-            steps: How many examples are fitted, how many are gathered from, and how many steps fit what was gathered.
-        """
-        first, gathered, last = steps
-        examples = iter(examples)
-        fit = _Fit(self, first, COARSE)
-        for masks, codes in islice(examples, first):
-            fit.step(*_outline(masks, codes, generator))
-            yield
-        hard: list[Points] = []
-        for masks, codes in islice(examples, gathered):
-            points = _outline(masks, codes, generator)
-            sure = fit.logits(points[0], points[1]).abs()
-            kept = sure.argsort()[: int(HARD * len(sure))]
-            hard.append((points[0][kept], points[1][kept], points[2][kept]))
-            yield
-        codes, pixels, labels = (torch.cat(parts) for parts in zip(*hard, strict=True))
-        fit = _Fit(self, last, FINE)
-        for _ in range(last):
-            some = torch.randint(len(labels), (AT_ONCE,), generator=generator, device=generator.device)
-            some = some.to(labels.device)
-            fit.step(codes[some], pixels[some], labels[some])
-            yield
-
-
-class _Fit:
-    """Gradient steps on the templates and poses of a memory."""
-
-    def __init__(self, memory: PoseMemory, steps: int, rates: tuple[float, float]) -> None:
-        self.memory = memory
-        names = "templates", "log_scales", "angles", "places"
-        self.trained = {name: getattr(memory, name).detach().requires_grad_() for name in names}
-        of_templates, of_poses = rates
-        groups = [
-            {"params": [tensor], "lr": of_templates if name == "templates" else of_poses}
-            for name, tensor in self.trained.items()
-        ]
-        self.optimiser = torch.optim.Adam(groups, betas=(0.9, 0.99))
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimiser, lambda step: min(1.0, (step + 1) / WARM_UP) * LAST_RATE ** (step / steps)
-        )
-
-    def logits(self, codes: Codes, pixels: Float[Tensor, "p xy"]) -> Float[Tensor, "p"]:
-        """The logarithms of the odds that these pixels are on."""
-        with torch.no_grad():
-            return self._logits(codes, pixels)
-
-    def _logits(self, codes: Codes, pixels: Float[Tensor, "p xy"]) -> Float[Tensor, "p"]:
-        templates, *poses = self.trained.values()
-        pose = self.memory.pose(codes, *poses)
-        return _read_templates(templates, codes[:, SHAPE], pixels, pose, float(self.memory.reach))
-
-    def step(self, codes: Codes, pixels: Float[Tensor, "p xy"], labels: Float[Tensor, "p"]) -> None:
-        """Take a step; the memory's own tensors change."""
-        loss = F.binary_cross_entropy_with_logits(self._logits(codes, pixels), labels)
-        gradients = torch.autograd.grad(loss, list(self.trained.values()))
-        for tensor, gradient in zip(self.trained.values(), gradients, strict=True):
-            tensor.grad = gradient
-        self.optimiser.step()
-        self.schedule.step()
 
 
 def _store(codes: Tensor, found: Tensor) -> None:
@@ -223,36 +146,3 @@ def _store(codes: Tensor, found: Tensor) -> None:
 
 def _angle(pose: Pose) -> Float[Tensor, "b"]:
     return torch.atan2(pose.direction[:, 1], pose.direction[:, 0])
-
-
-def _outline(masks: Masks, codes: Codes, generator: torch.Generator) -> Points:
-    """Pixels near the border of what is on, and a few others: codes, centres, and whether they are on."""
-    padded = masks.unsqueeze(1)
-    most, least = (sign * F.max_pool2d(sign * padded, BAND, 1, BAND // 2).squeeze(1) for sign in (1, -1))
-    other = torch.rand(masks.shape, generator=generator, device=generator.device).to(masks) < ELSEWHERE
-    image, row, column = ((most != least) | other).nonzero(as_tuple=True)
-    return codes[image], torch.stack([column, row], -1) + 0.5, masks[image, row, column]
-
-
-def _read_templates(
-    templates: Float[Tensor, "clusters row column"],
-    shape: Int[Tensor, "p"],
-    pixel: Float[Tensor, "p xy"],
-    pose: Pose,
-    reach: float,
-) -> Float[Tensor, "p"]:
-    """The templates at single pixels, by bilinear interpolation as in `grid_sample`."""
-    size = templates.shape[-1]
-    near = (pixel - pose.centre) * (torch.exp(-pose.log_scale) / reach).unsqueeze(-1)
-    cos, sin = pose.direction.unbind(-1)
-    across, down = near.unbind(-1)
-    own = torch.stack([cos * across - sin * down, sin * across + cos * down], -1)
-    cell = ((own.clamp(-1, 1) + 1) * (size - 1) / 2).clamp(max=size - 1 - 1e-4)
-    corner = cell.detach().floor()
-    share_x, share_y = (cell - corner).unbind(-1)
-    column, row = corner.long().unbind(-1)
-    first = (shape * size + row) * size + column
-    flat = templates.flatten()
-    upper = flat[first] * (1 - share_x) + flat[first + 1] * share_x
-    lower = flat[first + size] * (1 - share_x) + flat[first + size + 1] * share_x
-    return upper * (1 - share_y) + lower * share_y

@@ -1,0 +1,80 @@
+"""Pixels along the outlines of images, and what the templates of a pose memory say of them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tpr_attention.functional.images.splines import read_splines
+from tpr_attention.nn.images.decoders import Pose
+from tpr_attention.nn.images.pose_memory import SHAPE, Codes, PoseMemory
+
+__all__ = ["TABLES", "Masks", "Points", "border", "in_frame", "logits_of", "points_of", "tables_of", "widened"]
+
+BAND = 3  # pixels: how wide an outline is
+TABLES = ("templates", "log_scales", "angles", "places")
+"""What decides where the outlines of a memory are."""
+Masks = Float[Tensor, "b height width"]
+
+
+class Points(NamedTuple):
+    """Pixels of images: the codes of the images, the centres of the pixels, and whether they are on.
+
+    Gathered ones have the numbers of columns and rows instead of centres, and codes as bytes.
+    """
+
+    codes: Int[Tensor, "p codes"]
+    pixels: Float[Tensor, "p xy"]
+    labels: Float[Tensor, "p"]
+
+    def some(self, chosen: Tensor) -> "Points":
+        """Those that are chosen, by a mask or by their numbers."""
+        return Points(*(tensor[chosen] for tensor in self))
+
+    def split(self, size: int) -> "Iterator[Points]":
+        """Parts of this size."""
+        return (Points(*part) for part in zip(*(torch.split(tensor, size) for tensor in self), strict=True))
+
+
+def widened(points: Points, memory: PoseMemory) -> Points:
+    """Gathered pixels as they are fitted."""
+    like = memory.templates
+    return Points(points.codes.long(), points.pixels.to(like) + 0.5, points.labels.to(like))
+
+
+def tables_of(memory: PoseMemory) -> dict[str, Tensor]:
+    """The tables of a memory by name."""
+    return {name: getattr(memory, name) for name in TABLES}
+
+
+def logits_of(
+    memory: PoseMemory, points: Points, templates: Tensor, log_scales: Tensor, angles: Tensor, places: Tensor
+) -> Float[Tensor, "p"]:
+    """The logarithms of the odds that pixels are on, by these tables."""
+    pose = memory.pose(points.codes, log_scales, angles, places)
+    return read_splines(templates, points.codes[:, SHAPE], in_frame(pose, points.pixels, float(memory.reach)))
+
+
+def in_frame(pose: Pose, pixels: Float[Tensor, "p xy"], reach: float) -> Float[Tensor, "p xy"]:
+    """Where single pixels are in the frame of their objects, as `own_frame` has it for all pixels."""
+    near = (pixels - pose.centre) * (torch.exp(-pose.log_scale) / reach).unsqueeze(-1)
+    cos, sin = pose.direction.unbind(-1)
+    across, down = near.unbind(-1)
+    return torch.stack([cos * across - sin * down, sin * across + cos * down], -1)
+
+
+def border(masks: Masks) -> Bool[Tensor, "b height width"]:
+    """Pixels some of whose neighbours are on and some are off."""
+    padded = masks.unsqueeze(1)
+    most, least = (sign * F.max_pool2d(sign * padded, BAND, 1, BAND // 2).squeeze(1) for sign in (1, -1))
+    return most != least
+
+
+def points_of(masks: Masks, codes: Codes, chosen: Bool[Tensor, "b height width"]) -> tuple[Int[Tensor, "p"], Points]:
+    """Chosen pixels, and the number of the image of each."""
+    image, row, column = chosen.nonzero(as_tuple=True)
+    centres = torch.stack([column, row], -1).to(masks) + 0.5
+    return image, Points(codes[image], centres, masks[image, row, column])

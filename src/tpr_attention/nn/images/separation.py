@@ -1,0 +1,138 @@
+r"""Templates that have pixels on their sides: a convex problem, solved with all pixels at once.
+
+    min_{c, m}  sum_p log(1 + exp(-y_p (s_c(x_p) + J_p m))) + lambda / 2 |second differences of c|^2
+
+The coefficients of templates are c, small moves of codes are m. A pixel p that is on has y_p = 1, one that is off -1;
+x_p is where its object sees it, and J_p says how a move changes what it reads.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tpr_attention.functional.images.splines import spline_taps
+from tpr_attention.nn.images.outlines import Points, in_frame, logits_of, tables_of, widened
+from tpr_attention.nn.images.pose_memory import FAR, SHAPE, PoseMemory
+
+__all__ = ["separate"]
+
+AT_ONCE = 2**15  # pixels of which rows are made
+LITTLE = 1e-3  # pixels, radians, or of a scale: how far codes are moved to see what it changes
+LENGTH = 30.0  # of what a move of one changes, over all pixels: about as much as a coefficient does
+ROUGH = 1e-6  # lambda
+PART = 5  # iterations between pauses
+
+
+def separate(memory: PoseMemory, points: Points, iterations: int, with_moves: bool) -> Iterator[None]:
+    """Fit all templates to gathered pixels, and move codes if that is wanted. Yields every few quasi-Newton steps."""
+    changes = _moves(memory) if with_moves else []
+    problem = _Problem(memory, points, changes)
+    for _ in range(-(-iterations // PART)):
+        problem.step()
+        yield
+    problem.store()
+
+
+def _moves(memory: PoseMemory) -> list[tuple[str, Tensor]]:
+    """Changes of codes that templates cannot make up for: names of tables, and what is added to them.
+
+    A template can be turned and enlarged, so that angles and scales are only stretched. It turns with its object, so
+    that places are also moved.
+    """
+    counts = memory.counts
+    moves = [("places", axis, stretches) for axis in range(2) for stretches in (False, True)]
+    moves += [("angles", 0, True), *(("log_scales", shape, True) for shape in range(counts["shapes"]))]
+    changes = []
+    for table, row, stretches in moves:
+        codes = getattr(memory, table)
+        change = torch.zeros_like(codes)
+        used = codes.view(-1, codes.shape[-1])[row] < FAR
+        count = int(used.sum())
+        line = torch.linspace(0, 1, count, device=codes.device, dtype=codes.dtype) if stretches else 1.0
+        change.view(-1, codes.shape[-1])[row, :count] = line
+        if table == "log_scales":  # stretches scales, not their logarithms
+            change = torch.where(codes < FAR, change * torch.exp(-codes), 0)
+        changes.append((table, change))
+    return changes
+
+
+class _Problem:
+    """The convex problem of all templates and some moves of codes: min sum log(1 + exp(-A x)) + roughness(x).
+
+    A is a sparse matrix, with sixteen coefficients in a row, and a dense one with a column for each move.
+    """
+
+    def __init__(self, memory: PoseMemory, points: Points, changes: Sequence[tuple[str, Tensor]]) -> None:
+        self.memory, self.count = memory, memory.templates.numel()
+        parts = [self._rows(widened(part, memory), changes) for part in points.split(AT_ONCE)]
+        places, weights, self.moves = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
+        self.rows, self.columns = _sparse(places, weights, self.count)
+        units = LENGTH / self.moves.norm(dim=0).clamp_min(LITTLE)
+        self.moves *= units
+        self.changes = [(name, unit * change) for (name, change), unit in zip(changes, units, strict=True)]
+        self.solution = F.pad(memory.templates.flatten(), (0, len(changes))).requires_grad_()
+        self.optimiser = torch.optim.LBFGS(
+            [self.solution], max_iter=PART, history_size=20, line_search_fn="strong_wolfe"
+        )
+
+    def _rows(self, points: Points, changes: Sequence[tuple[str, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows of A, with the sign of the side that each pixel is on."""
+        tables = tables_of(self.memory)
+        signs = (2 * points.labels - 1).unsqueeze(-1)
+        pose = self.memory.pose(points.codes, self.memory.log_scales, self.memory.angles, self.memory.places)
+        size = self.memory.templates.shape[-1]
+        places, weights = spline_taps(in_frame(pose, points.pixels, float(self.memory.reach)), size)
+        places = places + points.codes[:, SHAPE, None] * size**2
+        now, moves = logits_of(self.memory, points, **tables), signs.new_zeros(len(signs), len(changes))
+        for number, (name, change) in enumerate(changes):
+            moved = logits_of(self.memory, points, **tables | {name: tables[name] + LITTLE * change})
+            moves[:, number] = (moved - now) / LITTLE
+        return places.int(), weights * signs, moves * signs
+
+    def step(self) -> None:
+        """A few quasi-Newton steps."""
+        self.optimiser.step(self._objective)  # type: ignore[no-untyped-call]
+
+    def _objective(self) -> float:
+        """The value, with the gradient beside the solution."""
+        templates, moves = self.solution.detach().tensor_split([self.count])
+        margins = self.rows @ templates + self.moves @ moves
+        leaf = templates.view_as(self.memory.templates).requires_grad_()
+        with torch.enable_grad():
+            rough = ROUGH / 2 * _roughness(leaf)
+        (slope,) = torch.autograd.grad(rough, leaf)
+        pull = torch.sigmoid(-margins)
+        self.solution.grad = torch.cat([slope.flatten() - self.columns @ pull, -(self.moves.mT @ pull)])
+        return float(F.softplus(-margins).sum() + rough.detach())
+
+    def store(self) -> None:
+        """Put the solution into the memory."""
+        templates, moves = self.solution.detach().tensor_split([self.count])
+        self.memory.templates.copy_(templates.view_as(self.memory.templates))
+        for (name, change), size in zip(self.changes, moves, strict=True):
+            getattr(self.memory, name).add_(size * change)
+
+
+def _sparse(places: Int[Tensor, "p 16"], weights: Float[Tensor, "p 16"], count: int) -> tuple[Tensor, Tensor]:
+    """A matrix of these rows, and its transpose."""
+    rows, taps = places.shape
+    order = places.flatten().argsort(stable=True)
+    starts = torch.arange(0, rows * taps + 1, taps, dtype=torch.int32, device=places.device)
+    ends = F.pad(torch.bincount(places.flatten(), minlength=count).cumsum(0), (1, 0))
+    with warnings.catch_warnings():  # that sparse matrices are new to torch, and that nothing checks them
+        warnings.filterwarnings("ignore", "Sparse ")
+        matrix = torch.sparse_csr_tensor(starts, places.flatten(), weights.flatten(), (rows, count))
+        transposed = torch.sparse_csr_tensor(ends.int(), (order // taps).int(), weights.flatten()[order], (count, rows))
+    return matrix, transposed
+
+
+def _roughness(templates: Float[Tensor, "k row column"]) -> Float[Tensor, ""]:
+    """The sum of all squared second differences."""
+    down, across = templates.diff(n=2, dim=-2), templates.diff(n=2, dim=-1)
+    mixed = templates.diff(dim=-2).diff(dim=-1)
+    total: Tensor = down.square().sum() + across.square().sum() + 2 * mixed.square().sum()
+    return total
