@@ -26,11 +26,13 @@ export function pairChips({ task, pairs, query, chosen, onChoose }) {
     pairs.map((pair, place) => {
       const isNew = isNewPairing(task, pair);
       const isAsked = hasKey(task, pair, query);
-      const name = `Pair ${place + 1}: key ${keyName(task, pair)}, value ${valueName(pair[task.fields])}${isNew ? ", a new pairing" : ""}`;
+      const said = `key ${keyName(task, pair)}, value ${valueName(pair[task.fields])}`;
+      const name = `Pair ${place + 1}: ${said}${isNew ? ", a new pairing" : ""}`;
       return element(
         "button",
         {
-          type: "button", class: `pair-chip${isAsked ? " asked-pair" : ""}${isNew ? " new-pairing" : ""}`, "data-key": `pair-${place}`, "data-pair": pair.join("."),
+          type: "button", class: `pair-chip${isAsked ? " asked-pair" : ""}${isNew ? " new-pairing" : ""}`,
+          "data-key": `pair-${place}`, "data-pair": pair.join("."),
           "aria-pressed": String(place === chosen), "aria-label": name, title: name, onclick: () => onChoose(place),
         },
         element("span", { class: "key-name" }, keyName(task, pair)),
@@ -48,13 +50,20 @@ export function weightStrip({ task, pairs, query, weights, key, label }) {
   const largest = Math.max(1e-12, ...weights.flat().map(Math.abs));
   const count = pairs.length;
   const asked = pairs.map((pair) => hasKey(task, pair, query));
-  const rows = weights.length === 1 ? [barRow(weights[0], asked, largest, key, task, pairs)] : weights.map((row, head) => cellRow(row, asked, largest, key, head, task, pairs));
+  const rows =
+    weights.length === 1
+      ? [barRow(weights[0], asked, largest, key, task, pairs)]
+      : weights.map((row, head) => cellRow(row, asked, largest, key, head, task, pairs));
+  const names = pairs.map((pair, place) =>
+    element("span", { class: asked[place] ? "asked-name" : "" }, shortKeyName(task, pair)),
+  );
+  const spacing = count > MOST_NAMED ? " dense" : count > 8 ? " close" : "";
   return element(
     "div",
-    { class: `strip${count > MOST_NAMED ? " dense" : count > 8 ? " close" : ""}`, role: "img", "aria-label": label, "data-figure": key, style: `--count: ${count}` },
+    { class: `strip${spacing}`, role: "img", "aria-label": label, "data-figure": key, style: `--count: ${count}` },
     rows,
     count <= MOST_NAMED
-      ? element("div", { class: "strip-names" }, pairs.map((pair, place) => element("span", { class: asked[place] ? "asked-name" : "" }, shortKeyName(task, pair))))
+      ? element("div", { class: "strip-names" }, names)
       : element("div", { class: "strip-ends" }, element("span", {}, "pair 1"), element("span", {}, `pair ${count}`)),
   );
 }
@@ -75,8 +84,13 @@ function barRow(row, asked, largest, key, task, pairs) {
       const from = value < 0 ? `top: ${zero.toFixed(2)}%` : `bottom: ${(100 - zero).toFixed(2)}%`;
       return element(
         "span",
-        { class: `weight-cell${asked[place] ? " asked-cell" : ""}`, "data-weight": `${key}.0.${place}`, "data-value": value, title: weightTitle(task, pairs, place, value) },
-        element("span", { class: value < 0 ? "weight-bar negative" : "weight-bar", style: `${from}; height: ${height(value).toFixed(2)}%` }),
+        {
+          class: `weight-cell${asked[place] ? " asked-cell" : ""}`, "data-weight": `${key}.0.${place}`, "data-value": value,
+          title: weightTitle(task, pairs, place, value),
+        },
+        element("span", {
+          class: value < 0 ? "weight-bar negative" : "weight-bar", style: `${from}; height: ${height(value).toFixed(2)}%`,
+        }),
         row.length <= MOST_NUMBERED ? element("span", { class: "weight-number" }, numeral(value)) : null,
       );
     }),
@@ -91,7 +105,8 @@ function cellRow(row, asked, largest, key, head, task, pairs) {
       element(
         "span",
         {
-          class: `weight-cell${asked[place] ? " asked-cell" : ""}${Math.abs(value) / largest > 0.62 ? " strong-cell" : ""}`, "data-weight": `${key}.${head}.${place}`, "data-value": value,
+          class: `weight-cell${asked[place] ? " asked-cell" : ""}${Math.abs(value) / largest > 0.62 ? " strong-cell" : ""}`,
+          "data-weight": `${key}.${head}.${place}`, "data-value": value,
           title: `head ${head + 1}, ${weightTitle(task, pairs, place, value)}`, style: `background: ${colourOf(value, largest)}`,
         },
         row.length <= MOST_NUMBERED ? numeral(value) : null,
@@ -109,7 +124,10 @@ export function recalledStrip({ task, pairs, right, key, label }) {
   const words = (isRight) => (isRight === null ? "written again later" : isRight ? "right" : "wrong");
   return element(
     "div",
-    { class: `strip recalled${pairs.length > MOST_NAMED ? " dense" : ""}`, role: "img", "aria-label": label, "data-figure": key, style: `--count: ${pairs.length}` },
+    {
+      class: `strip recalled${pairs.length > MOST_NAMED ? " dense" : ""}`, role: "img", "aria-label": label,
+      "data-figure": key, style: `--count: ${pairs.length}`,
+    },
     element(
       "div",
       { class: "strip-row" },
@@ -130,7 +148,9 @@ export function recalledStrip({ task, pairs, right, key, label }) {
 /** The most probable values, or the largest entries. */
 export function topValues(numbers, wanted, count = 3) {
   const order = numbers.map((_, value) => value).sort((a, b) => numbers[b] - numbers[a]).slice(0, count);
-  const largest = Math.max(1e-12, ...order.map((value) => Math.abs(numbers[value])));
+  const largest = Math.max(1, ...order.map((value) => Math.abs(numbers[value])));
+  const width = (value) => `width: ${((100 * Math.max(0, numbers[value])) / largest).toFixed(1)}%`;
+  const bar = (value) => element("span", { class: value === wanted ? "top-bar wanted" : "top-bar", style: width(value) });
   return element(
     "div",
     { class: "top-values" },
@@ -139,7 +159,7 @@ export function topValues(numbers, wanted, count = 3) {
         "div",
         { class: "top-value" },
         valueChip(value),
-        element("span", { class: "top-track" }, element("span", { class: value === wanted ? "top-bar wanted" : "top-bar", style: `width: ${((100 * Math.max(0, numbers[value])) / Math.max(1, largest)).toFixed(1)}%` })),
+        element("span", { class: "top-track" }, bar(value)),
         element("span", { class: "top-number" }, numeral(numbers[value])),
       ),
     ),
@@ -161,7 +181,8 @@ export function keyPlane({ task, pairs, query, onAsk }) {
       return svgElement(
         "rect",
         {
-          x: left + second * cell + 1, y: top + first * cell + 1, width: cell - 2, height: cell - 2, rx: 3, class: isNew ? "plane-cell plane-new" : "plane-cell",
+          x: left + second * cell + 1, y: top + first * cell + 1, width: cell - 2, height: cell - 2, rx: 3,
+          class: isNew ? "plane-cell plane-new" : "plane-cell",
           "data-plane": `${first}.${second}`, onclick: () => onAsk([first, second]),
         },
         svgElement("title", {}, name),
@@ -169,17 +190,32 @@ export function keyPlane({ task, pairs, query, onAsk }) {
     }),
   );
   const dots = pairs.map((pair) =>
-    svgElement("circle", { cx: left + (pair[1] + 0.5) * cell, cy: top + (pair[0] + 0.5) * cell, r: cell * 0.27, class: "plane-dot", style: `--hue: ${valueHue(pair[2])}` }),
+    svgElement("circle", {
+      cx: left + (pair[1] + 0.5) * cell, cy: top + (pair[0] + 0.5) * cell, r: cell * 0.27,
+      class: "plane-dot", style: `--hue: ${valueHue(pair[2])}`,
+    }),
   );
   const names = isNamed
     ? numbers.flatMap((number) => [
-        svgElement("text", { x: left - 6, y: top + (number + 0.5) * cell, "text-anchor": "end", "dominant-baseline": "central", class: "name" }, partName(task, 0, number)),
-        svgElement("text", { x: left + (number + 0.5) * cell, y: top - 6, "text-anchor": "middle", class: "name" }, partName(task, 1, number)),
+        svgElement(
+          "text",
+          { x: left - 6, y: top + (number + 0.5) * cell, "text-anchor": "end", "dominant-baseline": "central", class: "name" },
+          partName(task, 0, number),
+        ),
+        svgElement(
+          "text",
+          { x: left + (number + 0.5) * cell, y: top - 6, "text-anchor": "middle", class: "name" },
+          partName(task, 1, number),
+        ),
       ])
     : [];
   return svgElement(
     "svg",
-    { class: "key-plane", viewBox: `0 0 ${left + size} ${top + size}`, width: left + size, height: top + size, role: "img", "aria-label": `All pairings of ${task.keys} first and ${task.keys} second parts of a key; ${pairs.length} are in the sequence`, "data-figure": "plane" },
+    {
+      class: "key-plane", viewBox: `0 0 ${left + size} ${top + size}`, width: left + size, height: top + size, role: "img",
+      "aria-label": `All ${task.keys} x ${task.keys} pairings of the parts of a key; ${pairs.length} pairs are in the sequence`,
+      "data-figure": "plane",
+    },
     names,
     parts,
     dots,

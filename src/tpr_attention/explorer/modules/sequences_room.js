@@ -141,7 +141,12 @@ function sequencePanel(task, pairs, state, update) {
       task, pairs, query: state.query, chosen: state.chosen,
       onChoose: (place) => update({ chosen: place, query: pairs[place].slice(0, task.fields) }),
     }),
-    task.held_out ? element("p", { class: "note" }, "A dashed frame: training never shows this pairing. A press on a pair asks for its key.") : element("p", { class: "note" }, "A press on a pair asks for its key."),
+    element(
+      "p",
+      { class: "note" },
+      task.held_out ? "A dashed frame: training never shows this pairing. " : null,
+      "A press on a pair asks for its key.",
+    ),
     pairEditor(task, pairs, state, take),
   );
 }
@@ -175,7 +180,10 @@ function pairEditor(task, pairs, state, take) {
       "div",
       { class: "pair-editor" },
       partSelects(task, "edit", "Key", pair, change),
-      select({ key: "edit-value", label: "Value", options: numberedOptions(task.values, valueName), value: pair[task.fields], onChange: (value) => change(task.fields, Number(value)) }),
+      select({
+        key: "edit-value", label: "Value", options: numberedOptions(task.values, valueName), value: pair[task.fields],
+        onChange: (value) => change(task.fields, Number(value)),
+      }),
       button({
         key: "remove", label: "Remove", disabled: pairs.length < 2,
         onClick: () => take(pairs.filter((_, place) => place !== state.chosen), { chosen: Math.max(0, state.chosen - 1) }),
@@ -249,7 +257,13 @@ function answersPanel(task, pairs, wanted, answers, state, update) {
     element(
       "div",
       { class: "answers-top" },
-      element("p", { class: "note" }, WEIGHT_WORDS[shown], " Orange is above zero, blue below; each memory has its own scale, and a row for each of several heads. The marks below say which keys a memory recalls when it is asked for each of them."),
+      element(
+        "p",
+        { class: "note" },
+        WEIGHT_WORDS[shown],
+        " Orange is above zero, blue below; each memory has its own scale, and a row for each of several heads. ",
+        "The marks below say which keys a memory recalls when it is asked for each of them.",
+      ),
       differ
         ? choice({
             key: "show", label: "Weights", value: state.show, onChange: (value) => update({ show: value }),
