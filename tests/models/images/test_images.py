@@ -168,8 +168,7 @@ def finished(batch):
     """A model before and after it is finished, in a few steps, and how often it paused."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_model, "LOOKED_AT", 50)
-        patch.setattr(image_model, "REFINED", (3, 2, 3))
-        patch.setattr("tpr_attention.nn.images.pose_memory.AT_ONCE", 64)
+        patch.setattr(image_model, "REFINED", (3, 2, 15))
         patch.setattr(image_model, "negative_log_likelihood", lambda output, target: 0 * output)  # codes are kept
         before = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
         after = copy.deepcopy(before)
@@ -213,7 +212,7 @@ def test_when_it_is_finished_it_draws_by_codes_but_not_in_training(finished, bat
 
 def test_finishing_changes_buffers_alone(finished):
     before, after, _, steps, pauses = finished
-    assert steps == 8
+    assert steps == 20
     assert pauses == 2 + 8  # two batches of 27 images were looked at
     for (name, one), (_, other) in zip(before.named_parameters(), after.named_parameters(), strict=True):
         assert torch.equal(one, other), name

@@ -1,16 +1,13 @@
-"""A memory finds the codes that objects were made of, draws them, and fits outlines better when it is refined."""
+"""A memory finds the codes that objects were made of, and draws them."""
 
 import copy
-import itertools
 from math import log, pi
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from tpr_attention.functional.images.phases import position_filler
-from tpr_attention.nn.images import pose_memory
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
+from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
 
 SIDE, FILLER = 64, 6
@@ -156,47 +153,3 @@ def test_the_same_seed_finds_the_same_bits(found):
     again.find(objects, decoder, generator)
     for (name, one), (_, other) in zip(memory.named_buffers(), again.named_buffers(), strict=True):
         assert torch.equal(one, other), name
-
-
-@pytest.mark.parametrize(("reach", "tolerance"), [(40.0, 1e-10), (4.0, 1e-3)])
-def test_templates_are_read_as_grid_sample_reads_them(reach, tolerance, normal, generator):
-    """Values and gradients at the centres of all pixels; with the smaller reach most are beyond the border."""
-    side = 9
-    templates, centre = normal(3, 7, 7), normal(4, 2)
-    turn, log_scale = normal(4), normal(4)
-    shape = torch.randint(3, (4,), generator=generator)
-    pose = Pose(4.5 + centre, torch.stack([turn.cos(), turn.sin()], -1), 0.1 * log_scale)
-    expected = F.grid_sample(
-        templates[shape].unsqueeze(1), own_frame(pose, side, reach), "bilinear", "border", align_corners=True
-    )[:, 0]
-    image, row, column = torch.ones(4, side, side).nonzero(as_tuple=True)
-    pixel = torch.stack([column, row], -1) + 0.5
-    each = Pose(*(tensor[image] for tensor in pose))
-    found = pose_memory._read_templates(templates, shape[image], pixel.double(), each, reach).reshape(4, side, side)
-    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
-    weights = torch.randn(found.shape, generator=generator, dtype=found.dtype)
-    inputs = [templates, centre, turn, log_scale]
-    for ours, wanted in zip(
-        *(torch.autograd.grad(y, inputs, weights, retain_graph=True) for y in (found, expected)), strict=True
-    ):
-        torch.testing.assert_close(ours, wanted, rtol=10 * tolerance, atol=10 * tolerance)
-
-
-def test_an_outline_is_where_neighbours_differ(generator, monkeypatch):
-    monkeypatch.setattr(pose_memory, "ELSEWHERE", 0.0)
-    masks = torch.zeros(2, 8, 8)
-    masks[0, 3:5, 2:6] = 1
-    masks[1, 0, 0] = 1
-    codes = torch.arange(12).reshape(2, 6)
-    found, pixels, labels = pose_memory._outline(masks, codes, generator)
-    expected = {
-        (image, column + 0.5, row + 0.5, float(masks[image, row, column]))
-        for image, row, column in itertools.product(range(2), range(8), range(8))
-        if len(masks[image, max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2].unique()) == 2
-    }
-    assert {
-        (int(code[0]) // 6, *at, label) for code, at, label in zip(found, pixels.tolist(), labels.tolist(), strict=True)
-    } == expected
-    assert torch.equal(found, codes[found[:, 0] // 6])
-    monkeypatch.setattr(pose_memory, "ELSEWHERE", 1.0)
-    assert len(pose_memory._outline(masks, codes, generator)[2]) == masks.numel()

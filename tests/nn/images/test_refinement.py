@@ -1,14 +1,16 @@
 """Outlines that are refined have fewer wrong pixels."""
 
 import itertools
-from math import cos, log, pi, sin
+from math import pi
 
 import pytest
 import torch
 
-from tpr_attention.nn.images import pose_memory
-from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.functional.images.splines import knots
+from tpr_attention.nn.images import outlines, refinement, separation
+from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
 from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
+from tpr_attention.nn.images.refinement import even_out, refine
 from tpr_attention.tasks.composition.factors import dsprites
 from tpr_attention.tasks.composition.sprites import render
 
@@ -30,7 +32,7 @@ def nearly_right_memory():
     decoder = TemplateDecoder(SIDE, 1, 4)
     memory = PoseMemory(decoder, resolution=65)
     memory.reach.fill_(16.0)
-    line = 16 * torch.linspace(-1, 1, 65)
+    line = 16 * knots(65, memory.reach)
     u, v = line, line.unsqueeze(-1)
     square = 9.598 - torch.maximum(u.abs(), v.abs())
     ellipse = 7.214 * (1 - ((u / 12.766).square() + (v / 7.214).square()).sqrt())
@@ -50,24 +52,17 @@ def wrong_pixels(memory, masks, codes):
 
 def refined(memory, masks, codes, steps, seed=0):
     batches = itertools.cycle(zip(masks.split(40), codes.split(40), strict=True))
-    return sum(1 for _ in memory.refine(batches, steps, torch.Generator().manual_seed(seed)))
+    return sum(1 for _ in refine(memory, batches, steps, torch.Generator().manual_seed(seed)))
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Fewer pixels in a step, and fewer steps until it is as large as it becomes."""
-    monkeypatch.setattr(pose_memory, "AT_ONCE", 2**11)
-    monkeypatch.setattr(pose_memory, "WARM_UP", 10)
-
-
-def test_refined_outlines_have_fewer_wrong_pixels(quick, generator):
+def test_refined_outlines_have_hardly_a_wrong_pixel(generator):
     masks, codes = sprites(generator)
     memory = nearly_right_memory()
     before = {name: tensor.clone() for name, tensor in memory.named_buffers()}
     wrong = wrong_pixels(memory, masks, codes)
     assert wrong > 5 * len(masks)
-    assert refined(memory, masks, codes, (60, 10, 60)) == 130
-    assert wrong_pixels(memory, masks, codes) < wrong / 5
+    assert refined(memory, masks, codes, (60, 24, 90)) == 60 + 24 + 90 // separation.PART
+    assert wrong_pixels(memory, masks, codes) < wrong / 20
     for name in ("shapes", "colours", "reach"):
         assert torch.equal(getattr(memory, name), before[name])
     for name in ("log_scales", "angles", "places"):
@@ -79,46 +74,144 @@ def test_refined_outlines_have_fewer_wrong_pixels(quick, generator):
     assert memory.counts == {"shapes": 2, "scales": 2, "angles": 3, "places": 4, "colours": 1}
 
 
-def test_what_is_fitted_last_are_pixels_that_are_hard_to_tell(quick, generator, monkeypatch):
-    """A twenty-fifth of all, those whose odds are nearest to even."""
+def test_outlines_hold_where_nothing_was_fitted(generator):
+    """What images of three places tell of an outline holds at the fourth, as places are evenly spaced."""
     masks, codes = sprites(generator)
-    given = []
-    step = pose_memory._Fit.step
-    monkeypatch.setattr(
-        pose_memory._Fit, "step", lambda self, *points: given.append((self, points)) or step(self, *points)
-    )
+    new = (codes[:, 3] == 3) & (codes[:, 0] == 0)
     memory = nearly_right_memory()
-    refined(memory, masks, codes, (2, 3, 2))
-    assert len(given) == 4
-    assert given[0][0] is given[1][0] is not given[2][0] is given[3][0]
-    outline = len(given[0][1][2])
-    fit = given[3][0]
-    seen = torch.cat([torch.cat([codes, pixels], 1) for _, (codes, pixels, _) in given[2:]]).unique(dim=0)
-    assert len(seen) <= 3 * int(pose_memory.HARD * 1.1 * outline)
-    hard, usual = (fit.logits(*points[:2]).abs().mean() for points in (given[3][1], given[0][1]))
-    assert hard < usual / 2
+    batches = itertools.repeat((masks[~new], codes[~new]))
+    wrong = wrong_pixels(memory, masks[new], codes[new])
+    for _ in refine(memory, batches, (60, 8, 90), torch.Generator().manual_seed(0)):
+        pass
+    assert wrong_pixels(memory, masks[new], codes[new]) < wrong / 4
 
 
-def test_the_same_seed_refines_to_the_same_bits(quick, generator):
+def test_moves_bring_codes_back(generator):
+    """Places that are all too far right, and angles that are too far apart, with templates that are right."""
+    masks, codes = sprites(generator)
+    memory = nearly_right_memory()
+    refined(memory, masks, codes, (60, 3, 90))
+    places, angles = memory.places.clone(), memory.angles.clone()
+    memory.places[0, :4] += 0.03
+    memory.angles[:3] += torch.tensor([0.0, 0.01, 0.02])
+    image, points = outlines.points_of(masks, codes, outlines.border(masks))
+    gathered = outlines.Points(points.codes, points.pixels - 0.5, points.labels)
+    for _ in separation.separate(memory, gathered, 60, with_moves=True):
+        pass
+    assert (memory.places - places)[0, :4].abs().max() < 0.01
+    assert (memory.angles - angles)[:3].diff().abs().max() < 0.005
+    assert image.max() == len(masks) - 1
+
+
+def test_the_objective_is_the_literal_sum_and_its_gradient(generator):
+    masks, codes = (tensor[:6] for tensor in sprites(generator))
+    memory = nearly_right_memory().double()
+    points = outlines.points_of(masks.double(), codes, outlines.border(masks))[1]
+    gathered = outlines.Points(points.codes, points.pixels - 0.5, points.labels)
+    problem = separation._Problem(memory, gathered, separation._moves(memory))
+    with torch.no_grad():
+        problem.solution += 0.1 * torch.randn(len(problem.solution), generator=generator, dtype=torch.float64)
+    found = problem._objective()
+    solution = problem.solution.detach().clone().requires_grad_()
+    templates = solution[: problem.count].view_as(memory.templates)
+    logits = outlines.logits_of(memory, points, **outlines.tables_of(memory) | {"templates": templates})
+    sides = 2 * points.labels - 1
+    moved = problem.moves @ solution[problem.count :]
+    expected = torch.log1p(torch.exp(-(sides * logits + moved))).sum()
+    twice = [templates.diff(n=2, dim=axis).square().sum() for axis in (1, 2)]
+    expected = expected + separation.ROUGH / 2 * (sum(twice) + 2 * templates.diff(dim=1).diff(dim=2).square().sum())
+    assert found == pytest.approx(expected.item())
+    torch.testing.assert_close(problem.solution.grad, torch.autograd.grad(expected, solution)[0])
+
+
+def test_a_column_says_what_a_move_changes(generator):
+    """Against the derivative by the codes themselves."""
+    masks, codes = (tensor[:6] for tensor in sprites(generator))
+    memory = nearly_right_memory().double()
+    points = outlines.points_of(masks.double(), codes, outlines.border(masks))[1]
+    gathered = outlines.Points(points.codes, points.pixels - 0.5, points.labels)
+    problem = separation._Problem(memory, gathered, separation._moves(memory))
+    assert [name for name, _ in problem.changes] == 4 * ["places"] + ["angles"] + 2 * ["log_scales"]
+    for number, (name, change) in enumerate(problem.changes):
+        size = torch.zeros((), dtype=torch.float64, requires_grad=True)
+        tables = outlines.tables_of(memory)
+        logits = outlines.logits_of(memory, points, **tables | {name: tables[name] + size * change})
+        direction = torch.randn(len(logits), generator=generator, dtype=torch.float64)
+        expected = torch.autograd.grad(logits * (2 * points.labels - 1), size, direction)[0]
+        assert (direction @ problem.moves[:, number]).item() == pytest.approx(expected.item(), rel=0.05, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("codes", "evened"),
+    [([0.0, 1.01, 2.0, 2.99], True), ([0.0, 1.2, 2.0, 3.0], False), ([0.0, 1.0], False), ([3.0, 2.0, 1.0], False)],
+)
+def test_codes_that_are_nearly_even_become_so(codes, evened):
+    memory = nearly_right_memory()
+    memory.angles.fill_(FAR)
+    memory.angles[: len(codes)] = torch.tensor(codes)
+    even_out(memory)
+    found = memory.angles[: len(codes)]
+    if evened:
+        torch.testing.assert_close(found.diff(), found.diff().mean().expand(len(codes) - 1))
+        torch.testing.assert_close(found.mean(), torch.tensor(codes).mean())
+    else:
+        assert torch.equal(found, torch.tensor(codes))
+
+
+def test_scales_are_evened_out_and_not_their_logarithms():
+    memory = nearly_right_memory()
+    memory.log_scales[0, :3] = torch.tensor([0.5, 0.601, 0.7]).log()
+    even_out(memory)
+    found = memory.log_scales[0, :3].exp()
+    assert float(found.diff().diff().abs()) < 1e-6
+    assert (memory.log_scales[0, 3:] == FAR).all()
+
+
+def test_images_that_are_read_wrongly_have_no_pixels_that_count(generator):
+    masks, codes = sprites(generator)
+    memory = nearly_right_memory()
+    refined(memory, masks, codes, (60, 3, 90))
+    wrong = codes.clone()
+    wrong[0, 3] = 3 - wrong[0, 3]  # another place
+    assert (wrong[0] != codes[0]).any()
+    both = [refinement._gathered(memory, masks, given, torch.Generator().manual_seed(0)) for given in (codes, wrong)]
+    assert 0 < len(both[0].labels) - len(both[1].labels) < len(both[0].labels) / 20
+    assert {tensor.dtype for tensor in both[0]} == {torch.uint8, torch.bool}
+
+
+def test_an_outline_is_where_neighbours_differ():
+    masks = torch.zeros(2, 8, 8)
+    masks[0, 3:5, 2:6] = 1
+    masks[1, 0, 0] = 1
+    codes = torch.arange(12).reshape(2, 6)
+    image, (found, pixels, labels) = outlines.points_of(masks, codes, outlines.border(masks))
+    expected = {
+        (image, column + 0.5, row + 0.5, float(masks[image, row, column]))
+        for image, row, column in itertools.product(range(2), range(8), range(8))
+        if len(masks[image, max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2].unique()) == 2
+    }
+    assert {
+        (number, *at, label) for number, at, label in zip(image.tolist(), pixels.tolist(), labels.tolist(), strict=True)
+    } == expected
+    assert torch.equal(found, codes[image])
+
+
+@pytest.mark.parametrize("reach", [40.0, 4.0])
+def test_single_pixels_are_seen_where_whole_images_have_them(reach, normal):
+    turn = normal(4)
+    pose = Pose(4.5 + normal(4, 2), torch.stack([turn.cos(), turn.sin()], -1), 0.1 * normal(4))
+    image, row, column = torch.ones(4, 9, 9).nonzero(as_tuple=True)
+    each = Pose(*(tensor[image] for tensor in pose))
+    found = outlines.in_frame(each, torch.stack([column, row], -1) + 0.5, reach)
+    torch.testing.assert_close(found.reshape(4, 9, 9, 2), own_frame(pose, 9, reach))
+
+
+def test_the_same_seed_refines_to_the_same_bits(generator):
     masks, codes = sprites(generator)
     memories = [nearly_right_memory() for _ in range(3)]
     for memory, seed in zip(memories, (0, 0, 1), strict=True):
-        refined(memory, masks, codes, (5, 2, 5), seed)
+        refined(memory, masks, codes, (5, 2, 15), seed)
     for name in ("templates", "log_scales", "angles", "places"):
         first, again, other = (getattr(memory, name) for memory in memories)
         assert torch.equal(first, again)
         assert not torch.equal(first, other)
-
-
-def test_a_bar_is_drawn_where_its_codes_say():
-    """A constructed solution, with the direction of a turn as in dSprites."""
-    memory = nearly_right_memory()
-    memory.templates[0] = 10 * (8 - 16 * torch.linspace(-1, 1, 65).abs().expand(65, 65))  # |u| < 8
-    memory.angles[0] = 0.3
-    memory.log_scales[0, 0] = log(0.5)
-    memory.places[:, 0] = torch.tensor([30.0, 20.0])
-    drawn = memory.draw(torch.zeros(1, 6, dtype=torch.long))[0, 0]
-    x, y = torch.arange(SIDE) + 0.5 - 30, (torch.arange(SIDE) + 0.5 - 20).unsqueeze(-1)
-    depth = 4 - (cos(0.3) * x - sin(0.3) * y).abs()
-    sure = depth.abs() > 0.25
-    assert torch.equal((drawn > 0.5)[sure], (depth > 0)[sure])
