@@ -22,8 +22,8 @@ __all__ = [
     "series_of",
 ]
 
-FIRST_SEED = 100
-"""Earlier seeds were looked at, out of distribution too, while the models were made."""
+FIRST_SEED = 200
+"""Earlier seeds were looked at, out of distribution too, before models were as they are now."""
 STEPS = 6_000
 MOST_SEEDS = 3
 """Of contestants that are not the main model."""
