@@ -15,7 +15,8 @@ from tpr_attention.models.images.parts import COMPOSITIONS, Substitution
 __all__ = ["ImageComposer"]
 
 REDRAWN = 4  # of so many references in training, one is also drawn again
-APART = 1e-5  # how much it costs that a role is changed by what another role has
+APART = 5e-5  # how much it costs that a role is changed by what another role has
+EAGER = 5.0  # how much faster than the rest an update is learned that can have any size
 
 
 class ImageComposer(ImageModel):
@@ -63,7 +64,8 @@ class ImageComposer(ImageModel):
     def composed(self, reference: Images, transform: Images, action: Float[Tensor, "b a"]) -> tuple[Objects, Objects]:
         """The objects of the answer and of the reference."""
         read, other = self.encoder(reference), self.encoder(transform)
-        return self.composition(read, other, action), read
+        answer: Tensor = self.composition(read, other, action)
+        return (read + EAGER * (answer - read) if self.output_map() else answer), read
 
     def output_map(self) -> tuple[Tensor, ...]:
         """The parameters of the composition that make its update zero when they are zero."""
