@@ -138,7 +138,7 @@ def test_composition(page, model):
     one, other = torch.randn(2, 5, 8, generator=generator, dtype=torch.float64)
     for action in range(5):
         with torch.no_grad():
-            wanted = model.composition(one[None], other[None], torch.eye(5, dtype=torch.float64)[action][None])[0]
+            wanted = model.compose(one[None], other[None], torch.eye(5, dtype=torch.float64)[action][None])[0]
         found = page.run("model.compose(one, other, action)", one=one, other=other, action=action)
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 

@@ -17,14 +17,14 @@ const UNUSED_CODE = 1e6; // a code that is not used
  * A model made of unpacked data; see `rooms/images.py`.
  * @returns {{encode, compose, pose, colours, drawFillers, readCodes, drawCodes}} functions of images, objects and codes
  */
-export function imageModel({ side, cutoff, weights, memory }) {
+export function imageModel({ side, cutoff, eager, weights, memory }) {
   const waves = waveTables(side, cutoff);
   const basis = joinedTemplates(weights);
   const codes = memory && { ...memory, seen: seenDirections(basis, rowsOfMatrix(memory.shapes)) };
   return {
     hasMemory: Boolean(memory),
     encode: (image) => encodeImage(image, { side, cutoff, weights, waves }),
-    compose: (reference, transform, action) => composeObjects(reference, transform, action, weights),
+    compose: (reference, transform, action) => composeObjects(reference, transform, action, weights, eager),
     pose: (object) => poseOf(object, weights, side),
     colours: (object) => coloursOf(object, weights),
     drawFillers: (object) => drawByFillers(object, weights, basis, side),
@@ -34,14 +34,14 @@ export function imageModel({ side, cutoff, weights, memory }) {
 }
 
 /** The reference, changed as the action asks: heads of appendix D, added to it. */
-function composeObjects(reference, transform, action, weights) {
+function composeObjects(reference, transform, action, weights, eager) {
   const [id, query, filler, role] = ["id_query", "query_map", "filler_map", "role_map"].map(
     (name) => weights[`composition.attention.${name}`],
   );
   const objects = tensor([2, ...reference.shape], Float64Array.from([...reference.data, ...transform.data]));
   const asked = tensor([query.shape[1]], Float64Array.from({ length: query.shape[1] }, (_, k) => Number(k === action)));
   const update = actionWrite(actionRead(objects, asked, id, query), asked, filler, role);
-  return tensor(reference.shape, reference.data.map((number, k) => number + update.data[k]));
+  return tensor(reference.shape, reference.data.map((number, k) => number + eager * update.data[k]));
 }
 
 function sigmoidOf(number) {

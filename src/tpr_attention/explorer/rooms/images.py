@@ -13,7 +13,7 @@ from jaxtyping import Float, Float16
 
 from tpr_attention.explorer.trained import Trained
 from tpr_attention.models.build import build
-from tpr_attention.models.images.composer import ImageComposer
+from tpr_attention.models.images.composer import EAGER, ImageComposer
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.encoder import UnbindingEncoder
 from tpr_attention.nn.images.pose_memory import PoseMemory
@@ -66,6 +66,7 @@ def _data(chosen: Trained, task: ImageComposition, model: ImageComposer) -> dict
         "model": {
             "side": model.encoder.side,
             "cutoff": model.encoder.cutoff,
+            "eager": EAGER,
             "weights": {**weights, "reach": np.array(model.decoder.reach, dtype=np.float64)},
             "memory": _memory(model.memory),
         },

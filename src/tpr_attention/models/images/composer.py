@@ -12,11 +12,12 @@ from tpr_attention.models.contract import StartsAtCopy
 from tpr_attention.models.images.image_model import ImageModel, Images, Objects
 from tpr_attention.models.images.parts import COMPOSITIONS, Substitution
 
-__all__ = ["ImageComposer"]
+__all__ = ["EAGER", "ImageComposer"]
 
 REDRAWN = 4  # of so many references in training, one is also drawn again
 APART = 5e-5  # how much it costs that a role is changed by what another role has
-EAGER = 5.0  # how much faster than the rest an update is learned that can have any size
+EAGER = 5.0
+"""How much faster than the rest an update is learned that can have any size."""
 
 
 class ImageComposer(ImageModel):
@@ -63,9 +64,13 @@ class ImageComposer(ImageModel):
 
     def composed(self, reference: Images, transform: Images, action: Float[Tensor, "b a"]) -> tuple[Objects, Objects]:
         """The objects of the answer and of the reference."""
-        read, other = self.encoder(reference), self.encoder(transform)
-        answer: Tensor = self.composition(read, other, action)
-        return (read + EAGER * (answer - read) if self.output_map() else answer), read
+        read = self.encoder(reference)
+        return self.compose(read, self.encoder(transform), action), read
+
+    def compose(self, reference: Objects, transform: Objects, action: Float[Tensor, "b a"]) -> Objects:
+        """The object of the answer; an update that can have any size is learned faster than the rest."""
+        answer: Tensor = self.composition(reference, transform, action)
+        return reference + EAGER * (answer - reference) if self.output_map() else answer
 
     def output_map(self) -> tuple[Tensor, ...]:
         """The parameters of the composition that make its update zero when they are zero."""
