@@ -1,7 +1,7 @@
 """Write the trained weights that the page "Pixels" uses: `python docs/models/pixels.py STORE`.
 
-They are those of the main model on the union of the splits, with the first seed of the study. All but the codes of the
-clean-up memory are stored with 16 bits, which halves the file.
+They are those of the main model on the union of the splits, with the first seed of the study. All but the clean-up
+memory is stored with 16 bits, which halves the file.
 """
 
 import sys
@@ -14,13 +14,12 @@ from tpr_attention.runner.store import Store
 from tpr_attention.studies.images.contestants import FIRST_SEED, MAIN, series_of
 from tpr_attention.studies.study import Setup
 
-EXACT = ("memory.log_scales", "memory.angles", "memory.places", "memory.reach", "memory.shapes", "memory.colours")
-
 if __name__ == "__main__":
     store = Store(sys.argv[1])
     spec = series_of({"union": MAIN["union"]}, Setup(first_seed=FIRST_SEED))["union"].specs[0]
     weights = {
-        name: array if name in EXACT else array.astype(np.float16) for name, array in store.weights(spec.digest).items()
+        name: array if name.startswith("memory.") else array.astype(np.float16)
+        for name, array in store.weights(spec.digest).items()
     }
     path = Path(__file__).with_suffix(".safetensors")
     save_file(weights, path, {"spec": spec.to_json()})
