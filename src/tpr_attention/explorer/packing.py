@@ -5,10 +5,12 @@ from base64 import b64encode
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Float16
 
-__all__ = ["pack"]
+__all__ = ["pack", "shortened"]
 
 DTYPES = ("float64", "float32", "float16", "int32", "uint8")
+SPARED = 3  # the last bits of 16 that are zero
 
 
 def pack(values: Any) -> dict[str, Any]:
@@ -43,3 +45,14 @@ def _without_arrays(values: Any, parts: list[bytes]) -> Any:
     offset = sum(map(len, parts))
     parts += [written, bytes(-len(written) % 8)]  # so that every array starts where its numbers may
     return {"array": [values.dtype.name, offset, list(values.shape)]}
+
+
+def shortened(numbers: Float[np.ndarray, "*shape"]) -> Float16[np.ndarray, "*shape"]:
+    """The nearest numbers of 16 bits whose last three are zero, which compress to four fifths.
+
+    >>> shortened(np.array([1.0, 0.1, -3.3])).tolist()
+    [1.0, 0.10009765625, -3.296875]
+    """
+    bits = np.array(numbers, dtype=np.float16, ndmin=1).view(np.uint16).astype(np.uint32)
+    rounded = ((bits + (1 << (SPARED - 1))) >> SPARED) << SPARED
+    return rounded.astype(np.uint16).view(np.float16).reshape(np.shape(numbers))

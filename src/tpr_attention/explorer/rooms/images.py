@@ -1,6 +1,6 @@
 """The room "Pixels": a trained model that answers with images, and what it needs to draw and to judge them.
 
-Weights have 16 bits, codes and templates of the clean-up memory 32. Of the templates only the shapes in use are
+Weights have 13 of 16 bits, codes and templates of the clean-up memory 32. Of the templates only the shapes in use are
 written, and coefficients that are far from the outline are cut to the range in which a pixel can be told from black.
 """
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float16
+from jaxtyping import Float
 
+from tpr_attention.explorer.packing import shortened
 from tpr_attention.explorer.trained import Trained
 from tpr_attention.models.build import build
 from tpr_attention.models.images.composer import EAGER, ImageComposer
@@ -57,7 +58,7 @@ def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
 def _data(chosen: Trained, task: ImageComposition, model: ImageComposer) -> dict[str, Any]:
     assert isinstance(model.encoder, UnbindingEncoder)
     assert isinstance(model.decoder, TemplateDecoder)
-    weights = {name: _half(array) for name, array in chosen.weights.items() if not name.startswith("memory.")}
+    weights = {name: shortened(array) for name, array in chosen.weights.items() if not name.startswith("memory.")}
     return {
         "label": chosen.label,
         "seed": chosen.spec.seed,
@@ -108,10 +109,6 @@ def _splits(task: ImageComposition, split: object) -> list[dict[str, Any]]:
         {"name": name, "columns": part.names, "table": "".join("01"[held] for held in part.table.int().flatten())}
         for name, part in parts.items()
     ]
-
-
-def _half(array: np.ndarray) -> Float16[np.ndarray, "..."]:
-    return array.astype(np.float16)
 
 
 def _memory(memory: PoseMemory | None) -> Mapping[str, np.ndarray] | None:
