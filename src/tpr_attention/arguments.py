@@ -288,12 +288,7 @@ def _add_training(parser: ArgumentParser) -> None:
         metavar="I/N",
         help="train only the Ith of N parts, for arrays of jobs",
     )
-    parser.add_argument(
-        "--checkpoint-seconds",
-        type=seconds,
-        default=30.0,
-        help="save trainings as often",
-    )
+    parser.add_argument("--checkpoint-seconds", type=seconds, default=30.0, help="save trainings as often")
     parser.add_argument("--checkpoint-steps", type=count(), default=None, help="save them also every so many steps")
     parser.add_argument(
         "--again", action="store_true", help="delete what is stored of the runs asked for, and train it anew"

@@ -1,15 +1,13 @@
 """The room "Pixels" in a real browser: every control, drag and drop, the keyboard, links, and numbers against torch."""
 
-from base64 import b64decode
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
+from tests.explorer.images_page import codes_of, drag, frame_of, object_of, picture, pressed, settle, slide
 from tpr_attention.explorer.page import write_page
 from tpr_attention.explorer.trained import of_file
 from tpr_attention.models.build import build
@@ -46,55 +44,6 @@ def model(trained, task):
     return made
 
 
-def _picture(page, key):
-    """The pixels of a picture of the page, [64 64 3]."""
-    address = page.get_attribute(f"[data-picture={key}]", "src")
-    return np.asarray(Image.open(BytesIO(b64decode(address.partition(",")[2]))).convert("RGB"))
-
-
-def _frame(task, classes):
-    return draw_frames(task.grid.table(torch.tensor([classes])), torch.float64)
-
-
-def _object(page, side):
-    cells = page.eval_on_selector_all(
-        f"[data-cell^='{side}-']", "cells => cells.map((cell) => Number(cell.dataset.value))"
-    )
-    return np.array(cells).reshape(len(ROLES), -1)
-
-
-def _codes(page):
-    return [int(code) for code in page.get_attribute("[data-codes]", "data-codes").split(",")]
-
-
-def _pressed(page, side):
-    return [page.get_attribute(f"[data-key=take-{side}-{role}]", "aria-pressed") == "true" for role in ROLES]
-
-
-def _settle(page):
-    """Wait until the page has drawn what was asked for and the address has it."""
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_timeout(300)
-
-
-def _slide(page, key, number):
-    page.evaluate(
-        "([key, number]) => { const one = document.querySelector(`[data-key=${key}]`);"
-        " one.value = number; one.dispatchEvent(new Event('input', { bubbles: true })); }",
-        [key, number],
-    )
-
-
-def _drag(page, source, target):
-    first, last = page.locator(source), page.locator(target)
-    first.scroll_into_view_if_needed()
-    start, end = first.bounding_box(), last.bounding_box()
-    page.mouse.move(start["x"] + 20, start["y"] + start["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(start["x"] + 40, start["y"] + start["height"] / 2 + 5)
-    page.mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] / 2, steps=4)
-
-
 def _check_against_torch(page, model, task, reference, transform, action):
     """All numbers and pictures of the page are those of the model."""
     factors = [task.grid.table(torch.tensor([classes])) for classes in (reference, transform)]
@@ -105,14 +54,14 @@ def _check_against_torch(page, model, task, reference, transform, action):
         codes = model.memory.read(composed, model.decoder)
         by_fillers, by_codes = model.decoder(composed), model.memory.draw(codes)
     for name, frame in zip(("reference", "transform", "truth"), (*frames, target), strict=True):
-        assert (_picture(page, name) == as_pictures(frame)[0].numpy()).all()
-    np.testing.assert_allclose(_object(page, "reference"), read[0], atol=1e-5)
-    np.testing.assert_allclose(_object(page, "answer"), composed[0], atol=1e-5)
-    assert _codes(page) == codes[0].tolist()
+        assert (picture(page, name) == as_pictures(frame)[0].numpy()).all()
+    np.testing.assert_allclose(object_of(page, "reference"), read[0], atol=1e-5)
+    np.testing.assert_allclose(object_of(page, "answer"), composed[0], atol=1e-5)
+    assert codes_of(page) == codes[0].tolist()
     for name, image in (("fillers", by_fillers), ("codes", by_codes)):
         wrong = ((image > 0.5) != (target > 0.5)).any(1)[0]
         assert int(page.get_attribute(f"[data-answer={name}]", "data-wrong")) == int(wrong.sum())
-        found, wanted = _picture(page, name).astype(int), as_pictures(image)[0].numpy().astype(int)
+        found, wanted = picture(page, name).astype(int), as_pictures(image)[0].numpy().astype(int)
         assert np.abs(found - wanted)[~wrong.numpy()].max() <= 1
         assert (found[wrong.numpy()] == [255, 170, 240]).all()
 
@@ -121,7 +70,7 @@ def test_numbers_are_those_of_torch(open_page, html, model, task):
     with open_page(html=html, fragment="#images") as page:
         for action in range(5):
             page.click(f"[data-key=action-{action}]")
-            _settle(page)
+            settle(page)
             _check_against_torch(page, model, task, REFERENCE, TRANSFORM, action)
 
 
@@ -133,13 +82,13 @@ def test_every_factor_has_a_control(open_page, html, model, task):
                 if name in ("shape", "colour"):
                     page.select_option(f"[data-key={side}-{name}]", str(number))
                 else:
-                    _slide(page, f"{side}-{name}", number)
+                    slide(page, f"{side}-{name}", number)
         page.click("[data-key=action-3]")
-        _settle(page)
+        settle(page)
         _check_against_torch(page, model, task, reference, transform, 3)
         page.focus("[data-key=reference-position_x]")
         page.keyboard.press("ArrowLeft")
-        _settle(page)
+        settle(page)
         _check_against_torch(page, model, task, [2, 2, 8, 30, 0, 2], transform, 3)
         assert page.evaluate("document.activeElement.dataset.key") == "reference-position_x"
 
@@ -151,10 +100,10 @@ def test_badges_say_what_is_held_out(open_page, html):
         assert "Test 3: held-out composition" in said
         assert said.count("seen in training") == 2
         page.click("[data-key=action-1]")
-        _settle(page)
+        settle(page)
         assert "answer seen in training" in page.inner_text("#room")
         page.select_option("[data-key=reference-shape]", "0")
-        _settle(page)
+        settle(page)
         said = page.inner_text("#room")
         assert "Test 1: held-out reference" in said
         assert "held out: square_red" in said
@@ -162,51 +111,51 @@ def test_badges_say_what_is_held_out(open_page, html):
 
 def test_roles_are_dragged_and_dropped(open_page, html, model, task):
     with open_page(html=html, fragment="#images?action=4") as page:
-        _drag(page, "[data-key=take-transform-position]", "[data-drop=answer]")
+        drag(page, "[data-key=take-transform-position]", "[data-drop=answer]")
         assert page.is_visible(".pixel-ghost")
         page.mouse.up()
-        _settle(page)
+        settle(page)
         assert page.locator(".pixel-ghost").count() == 0
-        assert _pressed(page, "transform") == [False, False, False, True, True]
+        assert pressed(page, "transform") == [False, False, False, True, True]
         with torch.no_grad():
-            one, other = (model.encoder(_frame(task, classes))[0] for classes in (REFERENCE, TRANSFORM))
+            one, other = (model.encoder(frame_of(task, classes))[0] for classes in (REFERENCE, TRANSFORM))
             mixed = one.clone()
             mixed[[3, 4]] = other[[3, 4]]
             codes = model.memory.read(mixed[None], model.decoder)
-        np.testing.assert_allclose(_object(page, "answer"), mixed, atol=1e-5)
-        assert _codes(page) == codes[0].tolist()
-        assert (_picture(page, "truth") == as_pictures(_frame(task, [1, 4, 4, 12, 20, 1]))[0].numpy()).all()
-        _drag(page, "[data-key=take-reference-colour]", "[data-drop=answer]")
+        np.testing.assert_allclose(object_of(page, "answer"), mixed, atol=1e-5)
+        assert codes_of(page) == codes[0].tolist()
+        assert (picture(page, "truth") == as_pictures(frame_of(task, [1, 4, 4, 12, 20, 1]))[0].numpy()).all()
+        drag(page, "[data-key=take-reference-colour]", "[data-drop=answer]")
         page.mouse.up()
-        _settle(page)
-        assert _pressed(page, "transform") == [False, False, False, True, False]
-        _drag(page, "[data-key=take-transform-shape]", "h1")  # dropped elsewhere: nothing changes
+        settle(page)
+        assert pressed(page, "transform") == [False, False, False, True, False]
+        drag(page, "[data-key=take-transform-shape]", "h1")  # dropped elsewhere: nothing changes
         page.mouse.up()
-        _settle(page)
-        assert _pressed(page, "transform") == [False, False, False, True, False]
+        settle(page)
+        assert pressed(page, "transform") == [False, False, False, True, False]
 
 
 def test_roles_are_taken_by_keyboard(open_page, html):
     with open_page(html=html, fragment="#images") as page:
         page.focus("[data-key=take-transform-scale]")
         page.keyboard.press("Enter")
-        _settle(page)
-        assert _pressed(page, "transform") == [True, True, False, False, False]
+        settle(page)
+        assert pressed(page, "transform") == [True, True, False, False, False]
         page.focus("[data-key=take-reference-shape]")
         page.keyboard.press("Space")
-        _settle(page)
-        assert _pressed(page, "transform") == [False, True, False, False, False]
+        settle(page)
+        assert pressed(page, "transform") == [False, True, False, False, False]
         assert page.get_attribute("[data-key=action-hand]", "aria-pressed") == "true"
         page.click("[data-key=action-0]")
-        _settle(page)
-        assert _pressed(page, "transform") == [True, False, False, False, False]
+        settle(page)
+        assert pressed(page, "transform") == [True, False, False, False, False]
 
 
 def test_fingers_drag_by_the_grip(open_page, html):
     with open_page(html=html, fragment="#images", width=400, has_touch=True) as page:
         page.tap("[data-key=take-transform-colour]")
-        _settle(page)
-        assert _pressed(page, "transform") == [True, False, False, False, True]
+        settle(page)
+        assert pressed(page, "transform") == [True, False, False, False, True]
         page.locator("[data-drop=answer]").scroll_into_view_if_needed()
         page.evaluate(
             """() => {
@@ -223,14 +172,14 @@ def test_fingers_drag_by_the_grip(open_page, html):
               row.dispatchEvent(new PointerEvent("pointerup", at(answer.left + 50, answer.top + 50)));
             }"""
         )
-        _settle(page)
-        assert _pressed(page, "transform") == [False, False, False, False, True]
+        settle(page)
+        assert pressed(page, "transform") == [False, False, False, False, True]
 
 
 def test_pixels_are_drawn_by_pointer_and_keyboard(open_page, html, model, task):
     with open_page(html=html, fragment="#images") as page:
         page.click("[data-key=drawing]")
-        _settle(page)
+        settle(page)
         box = page.locator("[data-key=canvas]").bounding_box()
         pixel = box["width"] / 64
         page.mouse.move(box["x"] + 40.5 * pixel, box["y"] + 50.5 * pixel)
@@ -240,22 +189,22 @@ def test_pixels_are_drawn_by_pointer_and_keyboard(open_page, html, model, task):
         page.focus("[data-key=canvas]")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowDown")
-        _settle(page)
+        settle(page)
         page.keyboard.press("Space")
-        _settle(page)
-        wanted = _frame(task, REFERENCE)
+        settle(page)
+        wanted = frame_of(task, REFERENCE)
         wanted[0, 0, 50, 40:50] = 1
         wanted[0, 0, 33, 33] = 1
-        assert (_picture(page, "reference") == as_pictures(wanted)[0].numpy()).all()
+        assert (picture(page, "reference") == as_pictures(wanted)[0].numpy()).all()
         with torch.no_grad():
-            np.testing.assert_allclose(_object(page, "reference"), model.encoder(wanted)[0], atol=1e-5)
+            np.testing.assert_allclose(object_of(page, "reference"), model.encoder(wanted)[0], atol=1e-5)
         assert "no true answer" in page.inner_text("#room")
         link = page.url
         page.click("[data-key=undraw]")
-        _settle(page)
-        assert (_picture(page, "reference") == as_pictures(_frame(task, REFERENCE))[0].numpy()).all()
+        settle(page)
+        assert (picture(page, "reference") == as_pictures(frame_of(task, REFERENCE))[0].numpy()).all()
     with open_page(html=html, fragment=link[link.index("#") :]) as page:
-        assert (_picture(page, "reference") == as_pictures(wanted)[0].numpy()).all()
+        assert (picture(page, "reference") == as_pictures(wanted)[0].numpy()).all()
 
 
 def test_links_reproduce_the_view(open_page, html):
@@ -263,15 +212,15 @@ def test_links_reproduce_the_view(open_page, html):
         page.click("[data-key=random-held-out]")
         page.click("[data-key=take-transform-colour]")
         page.click("[data-key=marked]")
-        _settle(page)
-        link, seen, said = page.url, _object(page, "answer"), page.inner_text("#room")
-        pictures = {key: _picture(page, key) for key in ("reference", "transform", "fillers", "codes", "truth")}
+        settle(page)
+        link, seen, said = page.url, object_of(page, "answer"), page.inner_text("#room")
+        pictures = {key: picture(page, key) for key in ("reference", "transform", "fillers", "codes", "truth")}
     with open_page(html=html, fragment=link[link.index("#") :]) as page:
-        np.testing.assert_array_equal(_object(page, "answer"), seen)
+        np.testing.assert_array_equal(object_of(page, "answer"), seen)
         assert page.inner_text("#room") == said
         assert not page.is_checked("[data-key=marked]")
         for key, picture in pictures.items():
-            assert (_picture(page, key) == picture).all()
+            assert (picture(page, key) == picture).all()
 
 
 @pytest.mark.parametrize(
@@ -279,17 +228,17 @@ def test_links_reproduce_the_view(open_page, html):
 )
 def test_malformed_links_show_the_first_view(open_page, html, task, fragment):
     with open_page(html=html, fragment=fragment) as page:
-        assert (_picture(page, "reference") == as_pictures(_frame(task, REFERENCE))[0].numpy()).all()
+        assert (picture(page, "reference") == as_pictures(frame_of(task, REFERENCE))[0].numpy()).all()
 
 
 def test_random_pairs(open_page, html):
     with open_page(html=html, fragment="#images") as page:
         for _ in range(3):
             page.click("[data-key=random-held-out]")
-            _settle(page)
+            settle(page)
             assert "Test 3: held-out composition" in page.inner_text("#room")
             page.click("[data-key=random]")
-            _settle(page)
+            settle(page)
             assert "answer seen in training" in page.inner_text("#room")
 
 
@@ -299,16 +248,6 @@ def test_without_a_memory_fillers_draw_the_answer(open_page, trained):
     with open_page(trained=[plain], fragment="#images") as page:
         assert page.locator("[data-answer]").count() == 1
         assert "Cleaned up" not in page.inner_text("#room")
-
-
-def test_an_answer_takes_less_than_a_tenth_of_a_second(open_page, html):
-    with open_page(html=html, fragment="#images") as page:
-        taken = []
-        for number in range(1, 10):
-            _slide(page, "reference-position_x", number)
-            _settle(page)
-            taken.append(float(page.get_attribute(".images-room", "data-milliseconds")))
-        assert np.median(taken) < 100
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -187,6 +187,11 @@ def test_what_a_link_breaks_is_repaired(engine, key, value):
     assert checked == START
 
 
+def test_a_link_may_ask_for_half_a_number(engine):
+    checked = engine.run("memoryChecked(state, data)", state=START | {"dimension": 3.4, "selected": 0.6}, data=DATA)
+    assert (checked["dimension"], checked["selected"]) == (3, 1)
+
+
 def test_a_link_has_the_state_and_only_what_differs(engine):
     state = START | {"matches": [[0, 2], [3, 1]], "map": "swap", "overlap": 0.25}
     link = engine.run('hashOf("memory", state, usual)', state=state, usual=START)
@@ -200,7 +205,16 @@ def test_a_link_has_the_state_and_only_what_differs(engine):
 @pytest.mark.parametrize(
     "link",
     ["", "#", "#%E0%A4%A", "#memory?", "#memory?overlap", "#memory?overlap=%", "#memory?overlap={", "#memory?nothing=1"]
-    + [f"#memory?{key}={value}" for key, value in [("overlap", '"x"'), ("objects", "{}"), ("map", "[]")]],
+    + [
+        f"#memory?{key}={value}"
+        for key, value in [
+            ("overlap", '"x"'),
+            ("overlap", "null"),
+            ("objects", "{}"),
+            ("objects", "null"),
+            ("map", "[]"),
+        ]
+    ],
 )
 def test_a_malformed_link_is_the_start(engine, link):
     assert engine.run("stateOf(link, usual)", link=link, usual=START) == START

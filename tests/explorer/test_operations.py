@@ -150,3 +150,20 @@ def test_packed_arrays_come_back(engine, dtype):
 def test_arrays_that_a_page_cannot_hold_are_refused(array):
     with pytest.raises((TypeError, ValueError), match="array: expected"):
         pack([array])
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "said"),
+    [
+        (0, 2, "0"),
+        (-1e-17, 2, "0"),
+        (0.5, 2, "0.5"),
+        (-0.25, 2, "\N{MINUS SIGN}0.25"),
+        (10, 2, "10"),
+        (100.04, 1, "100"),
+        (120, 0, "120"),
+        (0.2, 0, "0"),
+    ],
+)
+def test_numbers_for_people(engine, value, digits, said):
+    assert engine.run("numeral(value, digits)", value=value, digits=digits) == said

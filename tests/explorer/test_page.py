@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from safetensors.numpy import save_file
 
 from tpr_attention import __version__
@@ -155,15 +156,18 @@ def test_files_of_weights(tmp_path):
 def test_runs_of_a_store(tmp_path, monkeypatch):
     """One seed of each kind, the lowest; nothing that diverged, nothing of a user's own."""
     specs = [RunSpec.of({"model": model, "seed": seed}) for model in ("tpr", "resnet") for seed in (2, 1)]
+    specs.append(replace(specs[0], model=replace(specs[0].model, name="not.there:Own")))
     store = Store(tmp_path / "runs", create=True)
-    monkeypatch.setattr(Store, "readable", lambda self: ({one.digest: one for one in specs}, []))
+    monkeypatch.setattr(Store, "readable", lambda self: ({one.digest: one for one in specs}, ["broken"]))
     gone = specs[3].digest
     monkeypatch.setattr(Store, "divergence", lambda self, digest: (3, "loss") if digest == gone else None)
     monkeypatch.setattr(Store, "weights", lambda self, digest: {"digest": np.frombuffer(digest.encode(), np.uint8)})
-    found = of_store(store)
+    found, left_out = of_store(store)
     assert [(one.spec.model.name, one.spec.seed) for one in found] == [("tpr", 1), ("resnet", 2)]
     assert [one.label for one in found] == ["tpr", "resnet"]
     assert bytes(found[0].weights["digest"]).decode() == found[0].spec.digest
+    own = specs[4].digest
+    assert left_out == ["broken", f"{gone}: it diverged", f"{own}: the page does not know a task or model of your own"]
 
 
 def test_labels_tell_options():
