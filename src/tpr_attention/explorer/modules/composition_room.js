@@ -6,7 +6,7 @@ import { answerOf } from "./composition_models.js";
 import { factorPicture, factorPlane, inputCard, kindNotice } from "./composition_question.js";
 import { bestAnswer, drawQuestion, encodeFactors, errorsOf, kindOf, substituteFactors } from "./composition_task.js";
 import { element } from "./dom.js";
-import { button, checkbox, choice, panel, select } from "./widgets.js";
+import { button, checkbox, choice, leftOut, panel, select } from "./widgets.js";
 
 const SPLIT_WORDS = {
   square_red: "red squares",
@@ -206,9 +206,7 @@ export const compositionRoom = {
         ),
       ),
       insideOf(world, answers, action, state, update),
-      data.left_out.length
-        ? element("details", {}, element("summary", {}, `${data.left_out.length} runs cannot be shown`), element("ul", {}, data.left_out.map((one) => element("li", {}, one))))
-        : "",
+      leftOut(data.left_out) ?? "",
     );
   },
 };

@@ -53,7 +53,7 @@ function dispatched(event) {
 
 /**
  * Make the children of `old` those of `fresh`. Elements of the same kind and `data-key` stay, with new attributes,
- * texts and handlers: so the focus, a slider that is being drawn and the scroll position are kept.
+ * texts and handlers: so the focus, a slider that is being dragged and the scroll position are kept.
  */
 export function morph(old, fresh) {
   const present = [...old.childNodes];

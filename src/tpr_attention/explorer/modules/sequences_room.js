@@ -5,7 +5,7 @@ import { softmax, tensor } from "./tensors.js";
 import { storedPairs } from "./sequence_models.js";
 import { drawnSequence, fewerPairs, isNewPairing, keyName, MOST_PAIRS, pairsOf, pairsText, partName, valueName, wantedFor } from "./sequence_tasks.js";
 import { keyPlane, pairChips, planeLegend, recalledStrip, stateBars, swatch, topValues, valueChip, weightStrip } from "./sequence_views.js";
-import { badge, button, choice, panel, select } from "./widgets.js";
+import { badge, button, choice, leftOut, panel, select } from "./widgets.js";
 
 const WEIGHT_WORDS = {
   match: "Bars show how well each pair matches the query.",
@@ -33,7 +33,7 @@ export const sequencesRoom = {
       ),
       answersPanel(task, pairs, wanted, answers, state, update),
       statePanel(task, pairs),
-      ...leftOut(data),
+      leftOut(data.left_out) ?? "",
     );
   },
 };
@@ -311,17 +311,4 @@ function statePanel(task, pairs) {
     },
     stateBars({ models: task.models, count: pairs.length, longest: task.lengths[task.lengths.length - 1] }),
   );
-}
-
-function leftOut(data) {
-  const count = data.left_out.length;
-  if (count === 0) return [];
-  return [
-    element(
-      "details",
-      { class: "panel left-out" },
-      element("summary", {}, `${count} ${count === 1 ? "run" : "runs"} cannot be shown`),
-      element("ul", {}, data.left_out.map((reason) => element("li", {}, reason))),
-    ),
-  ];
 }

@@ -73,13 +73,13 @@ export function badge(text, tone = "plain") {
   return element("span", { class: `badge ${tone}` }, text);
 }
 
-/** A number for people: two digits after the point, without a needless minus or zeros. */
+/** A number for people: at most so many digits after the point, without a needless minus or zeros. */
 export function numeral(value, digits = 2) {
-  const said = value.toFixed(digits).replace(/\.?0+$/, "");
-  return said === "-0" || said === "" ? "0" : said.replace("-", "\u2212");
+  const said = value.toFixed(digits).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+  return said === "-0" ? "0" : said.replace("-", "\u2212");
 }
 
-/** The colour of a value: blue below zero, the paper's at zero, orange above; `scale` has the full colour. */
+/** The colour of a value: blue below zero, that of an empty cell at zero, orange above; `scale` has the full colour. */
 export function colourOf(value, scale) {
   const share = Math.min(1, Math.abs(value) / (scale || 1));
   const pole = value < 0 ? "var(--negative)" : "var(--positive)";
@@ -209,5 +209,16 @@ export function panel({ title, equation = null, note = null, class: name = "" },
     equation === null ? null : element("div", { class: "equation" }, equation),
     children,
     note === null ? null : element("p", { class: "note" }, note),
+  );
+}
+
+/** Why runs are not shown, folded; null if all are. */
+export function leftOut(reasons) {
+  if (reasons.length === 0) return null;
+  return element(
+    "details",
+    { class: "panel left-out" },
+    element("summary", {}, `${reasons.length} ${reasons.length === 1 ? "run" : "runs"} cannot be shown`),
+    element("ul", {}, reasons.map((reason) => element("li", {}, reason))),
   );
 }
