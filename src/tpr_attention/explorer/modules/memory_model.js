@@ -46,7 +46,7 @@ export function memoryChecked(state, data) {
     bound: isRole(state.bound) ? state.bound : usual.bound,
     overlap: within("overlap", 0, 0.9),
     temperature: within("temperature", 0.02, 1),
-    dimension: within("dimension", 2, 64),
+    dimension: Math.round(within("dimension", 2, 64)),
     seed: Math.round(within("seed", 0, 2 ** 31)),
   };
 }

@@ -49,8 +49,6 @@ function parsed(text) {
 }
 
 function sameKind(value, like) {
-  if (value === undefined) return false;
-  if (like === null || value === null) return true;
-  if (Array.isArray(like) !== Array.isArray(value)) return false;
-  return typeof value === typeof like;
+  if (value === undefined || value === null) return false;
+  return typeof value === typeof like && Array.isArray(value) === Array.isArray(like);
 }
