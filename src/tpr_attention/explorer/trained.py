@@ -25,21 +25,23 @@ class Trained:
     label: str
 
 
-def of_store(store: Store) -> list[Trained]:
-    """The runs of a store that can be shown, one seed of each kind, the lowest.
+def of_store(store: Store) -> tuple[list[Trained], list[str]]:
+    """The runs of a store that can be shown, one seed of each kind, the lowest; and a sentence on each of the others.
 
     Left out are runs that diverged or cannot be read, and those whose task or model is a user's own: nothing of these
     is imported.
     """
-    specs, _ = store.readable()
-    own = (spec for spec in specs.values() if is_path(spec.task.name) or is_path(spec.model.name))
-    left_out = {spec.digest for spec in own} | {digest for digest in specs if store.divergence(digest) is not None}
+    specs, left_out = store.readable()
     first: dict[str, RunSpec] = {}
     for digest, spec in specs.items():
-        if digest not in left_out:
+        if is_path(spec.task.name) or is_path(spec.model.name):
+            left_out.append(f"{digest}: the page does not know a task or model of your own")
+        elif store.divergence(digest) is not None:
+            left_out.append(f"{digest}: it diverged")
+        else:
             kind = spec.with_seed(0).to_json()
             first[kind] = min(first.get(kind, spec), spec, key=lambda one: one.seed)
-    return [Trained(spec, store.weights(spec.digest), label_of(spec)) for spec in first.values()]
+    return [Trained(spec, store.weights(spec.digest), label_of(spec)) for spec in first.values()], left_out
 
 
 def of_folder(folder: Path) -> list[Trained]:
