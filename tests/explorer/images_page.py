@@ -12,7 +12,7 @@ from tpr_attention.tasks.images.frames import draw_frames
 ROLES = ("shape", "scale", "orientation", "position", "colour")
 
 
-def picture(page, key):
+def picture_of(page, key):
     """The pixels of a picture of the page, [64 64 3]."""
     address = page.get_attribute(f"[data-picture={key}]", "src")
     return np.asarray(Image.open(BytesIO(b64decode(address.partition(",")[2]))).convert("RGB"))

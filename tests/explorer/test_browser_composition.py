@@ -217,8 +217,7 @@ def test_malformed_links_fall_back(open_page, html, state):
         assert page.locator(".error").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
 def test_nothing_is_wider_than_the_window(open_page, html, width, scheme):
     for inside in ("tpr", "tpr-stack", "tpr-laws", "classical", "resnet"):
         with open_page(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.explorer.images_page import codes_of, drag, frame_of, object_of, picture, pressed, settle, slide
+from tests.explorer.images_page import codes_of, drag, frame_of, object_of, picture_of, pressed, settle, slide
 from tpr_attention.explorer.page import write_page
 from tpr_attention.explorer.trained import of_file
 from tpr_attention.models.build import build
@@ -54,14 +54,14 @@ def _check_against_torch(page, model, task, reference, transform, action):
         codes = model.memory.read(composed, model.decoder)
         by_fillers, by_codes = model.decoder(composed), model.memory.draw(codes)
     for name, frame in zip(("reference", "transform", "truth"), (*frames, target), strict=True):
-        assert (picture(page, name) == as_pictures(frame)[0].numpy()).all()
+        assert (picture_of(page, name) == as_pictures(frame)[0].numpy()).all()
     np.testing.assert_allclose(object_of(page, "reference"), read[0], atol=1e-5)
     np.testing.assert_allclose(object_of(page, "answer"), composed[0], atol=1e-5)
     assert codes_of(page) == codes[0].tolist()
     for name, image in (("fillers", by_fillers), ("codes", by_codes)):
         wrong = ((image > 0.5) != (target > 0.5)).any(1)[0]
         assert int(page.get_attribute(f"[data-answer={name}]", "data-wrong")) == int(wrong.sum())
-        found, wanted = picture(page, name).astype(int), as_pictures(image)[0].numpy().astype(int)
+        found, wanted = picture_of(page, name).astype(int), as_pictures(image)[0].numpy().astype(int)
         assert np.abs(found - wanted)[~wrong.numpy()].max() <= 1
         assert (found[wrong.numpy()] == [255, 170, 240]).all()
 
@@ -124,7 +124,7 @@ def test_roles_are_dragged_and_dropped(open_page, html, model, task):
             codes = model.memory.read(mixed[None], model.decoder)
         np.testing.assert_allclose(object_of(page, "answer"), mixed, atol=1e-5)
         assert codes_of(page) == codes[0].tolist()
-        assert (picture(page, "truth") == as_pictures(frame_of(task, [1, 4, 4, 12, 20, 1]))[0].numpy()).all()
+        assert (picture_of(page, "truth") == as_pictures(frame_of(task, [1, 4, 4, 12, 20, 1]))[0].numpy()).all()
         drag(page, "[data-key=take-reference-colour]", "[data-drop=answer]")
         page.mouse.up()
         settle(page)
@@ -195,16 +195,16 @@ def test_pixels_are_drawn_by_pointer_and_keyboard(open_page, html, model, task):
         wanted = frame_of(task, REFERENCE)
         wanted[0, 0, 50, 40:50] = 1
         wanted[0, 0, 33, 33] = 1
-        assert (picture(page, "reference") == as_pictures(wanted)[0].numpy()).all()
+        assert (picture_of(page, "reference") == as_pictures(wanted)[0].numpy()).all()
         with torch.no_grad():
             np.testing.assert_allclose(object_of(page, "reference"), model.encoder(wanted)[0], atol=1e-5)
         assert "no true answer" in page.inner_text("#room")
         link = page.url
         page.click("[data-key=undraw]")
         settle(page)
-        assert (picture(page, "reference") == as_pictures(frame_of(task, REFERENCE))[0].numpy()).all()
+        assert (picture_of(page, "reference") == as_pictures(frame_of(task, REFERENCE))[0].numpy()).all()
     with open_page(html=html, fragment=link[link.index("#") :]) as page:
-        assert (picture(page, "reference") == as_pictures(wanted)[0].numpy()).all()
+        assert (picture_of(page, "reference") == as_pictures(wanted)[0].numpy()).all()
 
 
 def test_links_reproduce_the_view(open_page, html):
@@ -214,13 +214,13 @@ def test_links_reproduce_the_view(open_page, html):
         page.click("[data-key=marked]")
         settle(page)
         link, seen, said = page.url, object_of(page, "answer"), page.inner_text("#room")
-        pictures = {key: picture(page, key) for key in ("reference", "transform", "fillers", "codes", "truth")}
+        pictures = {key: picture_of(page, key) for key in ("reference", "transform", "fillers", "codes", "truth")}
     with open_page(html=html, fragment=link[link.index("#") :]) as page:
         np.testing.assert_array_equal(object_of(page, "answer"), seen)
         assert page.inner_text("#room") == said
         assert not page.is_checked("[data-key=marked]")
         for key, picture in pictures.items():
-            assert (picture(page, key) == picture).all()
+            assert (picture_of(page, key) == picture).all()
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_links_reproduce_the_view(open_page, html):
 )
 def test_malformed_links_show_the_first_view(open_page, html, task, fragment):
     with open_page(html=html, fragment=fragment) as page:
-        assert (picture(page, "reference") == as_pictures(frame_of(task, REFERENCE))[0].numpy()).all()
+        assert (picture_of(page, "reference") == as_pictures(frame_of(task, REFERENCE))[0].numpy()).all()
 
 
 def test_random_pairs(open_page, html):
@@ -250,8 +250,7 @@ def test_without_a_memory_fillers_draw_the_answer(open_page, trained):
         assert "Cleaned up" not in page.inner_text("#room")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
 def test_fits_the_window(open_page, html, width, scheme):
     with open_page(html=html, fragment="#images", width=width, scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
