@@ -1,7 +1,7 @@
 // Roles of two objects that are taken into an answer: by pointers that drag them, or by pressing them.
 
 import { element } from "./dom.js";
-import { colourOf, numeral } from "./widgets.js";
+import { colourOf, inkOn, numeral } from "./widgets.js";
 
 const FAR_ENOUGH = 6; // pixels that a pointer moves before a press becomes a drag
 let drag = null; // the one that is going on
@@ -47,7 +47,7 @@ function fillerCells(filler, scale, key) {
       element(
         "span",
         {
-          class: `pixel-cell${Math.abs(number) > 0.62 * scale ? " strong" : ""}`, style: `background: ${colourOf(number, scale)}`,
+          class: `pixel-cell ${inkOn(number, scale)}`.trim(), style: `background: ${colourOf(number, scale)}`,
           title: numeral(number, 4), "data-cell": `${key}.${k}`, "data-value": number,
         },
         numeral(number, Math.abs(number) < 9.95 ? 2 : 1),

@@ -2,7 +2,7 @@
 
 import { element, svgElement } from "./dom.js";
 import { hasKey, isNewPairing, keyName, partName, shortKeyName, valueName } from "./sequence_tasks.js";
-import { badge, colourOf, numeral } from "./widgets.js";
+import { badge, colourOf, inkOn, numeral } from "./widgets.js";
 
 const MOST_NAMED = 24; // pairs that have names below their weights
 const MOST_NUMBERED = 12; // pairs that have numbers above their weights
@@ -105,7 +105,7 @@ function cellRow(row, asked, largest, key, head, task, pairs) {
       element(
         "span",
         {
-          class: `weight-cell${asked[place] ? " asked-cell" : ""}${Math.abs(value) / largest > 0.62 ? " strong-cell" : ""}`,
+          class: `weight-cell${asked[place] ? " asked-cell" : ""} ${inkOn(value, largest)}`.trim(),
           "data-weight": `${key}.${head}.${place}`, "data-value": value,
           title: `head ${head + 1}, ${weightTitle(task, pairs, place, value)}`, style: `background: ${colourOf(value, largest)}`,
         },

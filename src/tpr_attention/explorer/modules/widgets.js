@@ -86,6 +86,12 @@ export function colourOf(value, scale) {
   return `color-mix(in srgb, ${pole} ${(100 * share).toFixed(1)}%, var(--cell))`;
 }
 
+/** The class of a number on the colour of a value, so that it can be read: the fuller the colour, the further from it. */
+export function inkOn(value, scale) {
+  const share = Math.abs(value) / (scale || 1);
+  return share > 0.82 ? "ink-strong" : share > 0.66 ? "ink-middle" : "";
+}
+
 /**
  * A matrix with named rows and columns.
  * @param {object} options
@@ -150,9 +156,9 @@ export function heatMap({
         ),
       );
       if (isWritten) {
-        const isDark = Math.abs(value) / largest > 0.62;
+        const ink = Math.abs(value) < 5e-3 ? "zero" : inkOn(value, largest);
         const text = { x: x + cell / 2 + 0.5, y: y + cell / 2 + 0.5, "text-anchor": "middle", "dominant-baseline": "central" };
-        parts.push(svgElement("text", { ...text, class: isDark ? "number strong" : Math.abs(value) < 5e-3 ? "number zero" : "number" }, numeral(value)));
+        parts.push(svgElement("text", { ...text, class: `number ${ink}`.trim() }, numeral(value)));
       }
     });
   });
