@@ -46,6 +46,7 @@ def check(distribution: Path) -> None:
         story = call(programs / "python", "-W", "error", "-m", "tpr_attention.demo", folder=folder)
         call(*install, f"{distribution}[bench]", folder=folder)
         usage = call(programs / "tpr-attention", "--help", folder=folder)
+        call(programs / "tpr-attention", "explore", folder=folder)  # needs files that are not Python
         if not story.strip() or "reproduce" not in usage:
             sys.exit(f"{distribution.name}: the demo or the command says nothing")
         call(programs / "python", "-m", "pip", "check", folder=folder)
