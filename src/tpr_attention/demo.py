@@ -23,7 +23,7 @@ OBJECTS = (("disc", "red", "large"), ("triangle", "yellow", "small"), ("square",
 NEXT = """Try next:
   from tpr_attention import TPRAttention                  the same with learned questions, as a torch layer
   pip install 'tpr-attention[bench]'
-  tpr-attention explore --open                            this memory in the browser: change objects and question
+  tpr-attention explore --open                            such a memory in the browser: change objects and question
   tpr-attention reproduce --quick                         the paper's two main figures, small, in a minute"""
 
 
