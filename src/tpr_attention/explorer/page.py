@@ -1,5 +1,6 @@
 """The explorer's page: template, styles, modules and data as one HTML file that loads nothing from the network."""
 
+import posixpath
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ ROOMS: dict[str, Data] = {
 }
 """What each room of the page shows, by the key that it has in main.js."""
 
-IMPORT = re.compile(r"^import\b[^;]*?from\s+[\"']\./([\w]+\.js)[\"'];\n", re.MULTILINE)
+IMPORT = re.compile(r"^import\b[^;]*?from\s+[\"'](\.\.?/[\w/]+\.js)[\"'];\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:const|let|function|class) (\w+))", re.MULTILINE)
 
 
@@ -69,7 +70,9 @@ def _collect(name: str, modules: dict[str, str], exported: dict[str, str], above
         return
     text = _resource(f"modules/{name}")
     for imported in IMPORT.findall(text):
-        _collect(imported, modules, exported, (*above, name))
+        _collect(
+            posixpath.normpath(posixpath.join(posixpath.dirname(name), imported)), modules, exported, (*above, name)
+        )
     names = EXPORT.findall(text)
     for one in names:
         if exported.setdefault(one, name) != name:

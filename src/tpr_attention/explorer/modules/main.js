@@ -1,9 +1,9 @@
 // The rooms of the page, in the order of their tabs.
 
-import { compositionRoom } from "./composition_room.js";
-import { imagesRoom } from "./images_room.js";
-import { memoryRoom } from "./memory_room.js";
-import { sequencesRoom } from "./sequences_room.js";
+import { compositionRoom } from "./composition/room.js";
+import { imagesRoom } from "./images/room.js";
+import { memoryRoom } from "./memory/room.js";
+import { sequencesRoom } from "./sequences/room.js";
 import { start } from "./shell.js";
 
 export const ROOMS = [

@@ -46,7 +46,7 @@ KINDS: dict[str, str] = {
     "interpolate": "gates",
     "linear-floor": "linear-by-action",
 }
-"""The models that composition_models.js computes, and which of its functions does it."""
+"""The models that composition/models.js computes, and which of its functions does it."""
 ORDER = ("tpr-laws", "tpr-stack", "tpr-second", "tpr", "tpr-deep", "classical", "classical-roles", "resnet")
 """The models that come first, in this order."""
 
@@ -179,7 +179,7 @@ class _Tables:
 
 
 def _world(spec: RunSpec, tables: _Tables) -> dict[str, Any]:
-    """A task as tables: fillers, held-out combinations, conditions, floors; World in composition_task.js."""
+    """A task as tables: fillers, held-out combinations, conditions, floors; World in composition/task.js."""
     task = make_task(spec.task, spec.seed)
     assert isinstance(task, Composition)
     grid, encoding, pairing = task.grid, task.encoding, task.pairing

@@ -79,7 +79,7 @@ def _is_shown(one: Trained) -> bool:
     if (spec.task.name, spec.model.name) != ("images-composition", "images-composer"):
         return False
     parts = (spec.task.options, SHOWN["task"]), (spec.model.options, SHOWN["model"])
-    return all(options[name] == value for options, wanted in parts for name, value in wanted.items())
+    return all(options.get(name) == value for options, wanted in parts for name, value in wanted.items())
 
 
 def _preference(one: Trained) -> tuple[bool, bool, bool, int]:

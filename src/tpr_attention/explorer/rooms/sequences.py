@@ -26,7 +26,7 @@ TASKS = ("recall-compositional", "recall-capacity", "recall-sar")
 RECALL = "recall-"
 """How the names of all recall tasks begin."""
 MODELS = ("recall-tpr", "recall-softmax", "recall-linear", "recall-dpfp", "recall-delta")
-"""The models that sequence_models.js computes."""
+"""The models that sequences/models.js computes."""
 PREFERRED = ("tpr", "softmax", "linear", "delta", "tpr-delta", "tpr-softmax", "dpfp")
 """The contestants that come first, in this order."""
 MOST_KEYS = 600
@@ -114,7 +114,7 @@ def _pairs_task(spec: RunSpec) -> Pairs:
 
 
 def _task(spec: RunSpec) -> dict[str, Any]:
-    """A task as the page needs it: `PairTask` in sequence_tasks.js."""
+    """A task as the page needs it: `PairTask` in sequences/tasks.js."""
     task = _pairs_task(spec)
     lengths, trained_length = _lengths(task)
     condition = "ood" if "ood" in task.conditions else "in_distribution"
@@ -149,7 +149,7 @@ def _title(task: Pairs) -> str:
 
 
 def _drawn(task: Pairs) -> str:
-    """How sequences of a task are drawn: the name of a function in sequence_tasks.js."""
+    """How sequences of a task are drawn: the name of a function in sequences/tasks.js."""
     match task:
         case Compositional():
             return "pairings"
@@ -207,7 +207,7 @@ def _model(run: Trained) -> dict[str, Any]:
 
 
 def _folded(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Weights by the names of sequence_models.js; products of two tables are made here, since they are smaller."""
+    """Weights by the names of sequences/models.js; products of two tables are made here, since they are smaller."""
     names = dict(weights)
     for prefix in ("objects.", "encoder.objects."):
         if f"{prefix}wide" in names:

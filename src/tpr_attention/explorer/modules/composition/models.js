@@ -1,8 +1,8 @@
 // The models of the composition task: answers to a reference, a transform and an action, and the stages to them.
 
-import { headsUpdate, oneHot } from "./composition_heads.js";
-import { recompute } from "./composition_laws.js";
-import { add, at, einsum, linear, multiply, relu, reshape, sigmoid, softmax, subtract, tensor } from "./tensors.js";
+import { headsUpdate, oneHot } from "./heads.js";
+import { recompute } from "./laws.js";
+import { add, at, einsum, linear, multiply, relu, reshape, sigmoid, softmax, subtract, tensor } from "../tensors.js";
 
 /**
  * @typedef {{shape: number[], data: Float32Array|Float64Array}} Tensor

@@ -1,9 +1,9 @@
 // The answers of the models: sprites, role-filler matrices and errors of each role.
 
-import { factorPicture, factorWords, lossWords } from "./composition_question.js";
-import { decodeObject, errorsOf, rightRoles } from "./composition_task.js";
-import { element, svgElement } from "./dom.js";
-import { badge, heatMap } from "./widgets.js";
+import { factorPicture, factorWords, lossWords } from "./question.js";
+import { decodeObject, errorsOf, rightRoles } from "./task.js";
+import { element, svgElement } from "../dom.js";
+import { badge, heatMap } from "../widgets.js";
 
 const ANSWER_CELL = 34;
 const LOW_ERROR = 1e-5; // an error that nobody sees

@@ -1,9 +1,9 @@
 // What a model does on the way to its answer: heads read, map and write (App. D); attention matches; laws recompute.
 
-import { objectMap } from "./composition_answers.js";
-import { readableHead, transfersOf } from "./composition_heads.js";
-import { element } from "./dom.js";
-import { heatMap, numeral, panel } from "./widgets.js";
+import { objectMap } from "./answers.js";
+import { readableHead, transfersOf } from "./heads.js";
+import { element } from "../dom.js";
+import { heatMap, numeral, panel } from "../widgets.js";
 
 const INPUT_NAMES = ["reference", "transform"];
 const MOST_HEADS_SHOWN = 4;

@@ -1,7 +1,7 @@
 // Action-conditioned heads (App. D): what each reads, maps and writes under an action, and what all do together.
 
-import { actionRead, actionWrite } from "./algebra.js";
-import { at, einsum, mapped, reshape, scaled, stack, tensor, toNested } from "./tensors.js";
+import { actionRead, actionWrite } from "../algebra.js";
+import { at, einsum, mapped, reshape, scaled, stack, tensor, toNested } from "../tensors.js";
 
 /**
  * @typedef {{shape: number[], data: Float32Array|Float64Array}} Tensor

@@ -1,6 +1,6 @@
 // How many objects a memory holds: the share of right answers against the number of objects.
 
-import { softmax, tensor } from "./tensors.js";
+import { softmax, tensor } from "../tensors.js";
 
 const COUNTS = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 const TRIALS = 12;

@@ -1,7 +1,7 @@
 // `UnbindingEncoder` in float64: an image of one object is taken apart into colour, position, and what is left.
 // Images are Float64Array [channel * side * side], objects are tensors [r f].
 
-import { gelu, linear, tensor } from "./tensors.js";
+import { gelu, linear, tensor } from "../tensors.js";
 
 const LEAST_MASS = 1; // pixels
 const LARGE_WAVE = 30;

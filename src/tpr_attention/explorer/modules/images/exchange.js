@@ -1,7 +1,7 @@
 // Roles of two objects that are taken into an answer: by pointers that drag them, or by pressing them.
 
-import { element } from "./dom.js";
-import { colourOf, inkOn, numeral } from "./widgets.js";
+import { element } from "../dom.js";
+import { colourOf, inkOn, numeral } from "../widgets.js";
 
 const FAR_ENOUGH = 6; // pixels that a pointer moves before a press becomes a drag
 let drag = null; // the one that is going on

@@ -1,11 +1,11 @@
 // Sequences: pairs of keys and values, a question, and what trained memories answer.
 
-import { element } from "./dom.js";
-import { softmax, tensor } from "./tensors.js";
-import { storedPairs } from "./sequence_models.js";
-import { drawnSequence, fewerPairs, isNewPairing, keyName, MOST_PAIRS, pairsOf, pairsText, partName, valueName, wantedFor } from "./sequence_tasks.js";
-import { keyPlane, pairChips, planeLegend, recalledStrip, stateBars, swatch, topValues, valueChip, weightStrip } from "./sequence_views.js";
-import { badge, button, choice, leftOut, panel, select } from "./widgets.js";
+import { element } from "../dom.js";
+import { softmax, tensor } from "../tensors.js";
+import { storedPairs } from "./models.js";
+import { drawnSequence, fewerPairs, isNewPairing, keyName, MOST_PAIRS, pairsOf, pairsText, partName, valueName, wantedFor } from "./tasks.js";
+import { keyPlane, pairChips, planeLegend, recalledStrip, stateBars, swatch, topValues, valueChip, weightStrip } from "./views.js";
+import { badge, button, choice, leftOut, panel, select } from "../widgets.js";
 
 const WEIGHT_WORDS = {
   match: "Bars show how well each pair matches the query.",

@@ -1,12 +1,12 @@
 // Composition: a reference, a transform and an action, and what each trained model answers.
 
-import { modelAnswer } from "./composition_answers.js";
-import { insidePanels, shownHeads } from "./composition_inside.js";
-import { answerOf } from "./composition_models.js";
-import { factorPicture, factorPlane, inputCard, kindNotice } from "./composition_question.js";
-import { bestAnswer, drawQuestion, encodeFactors, errorsOf, kindOf, substituteFactors } from "./composition_task.js";
-import { element } from "./dom.js";
-import { button, checkbox, choice, leftOut, panel, select } from "./widgets.js";
+import { modelAnswer } from "./answers.js";
+import { insidePanels, shownHeads } from "./inside.js";
+import { answerOf } from "./models.js";
+import { factorPicture, factorPlane, inputCard, kindNotice } from "./question.js";
+import { bestAnswer, drawQuestion, encodeFactors, errorsOf, kindOf, substituteFactors } from "./task.js";
+import { element } from "../dom.js";
+import { button, checkbox, choice, leftOut, panel, select } from "../widgets.js";
 
 const SPLIT_WORDS = {
   square_red: "red squares",

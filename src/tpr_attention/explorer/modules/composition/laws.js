@@ -1,7 +1,7 @@
 // Laws of objects and clean-up: what `tpr-laws` does after its heads have substituted.
 
-import { unitLengths } from "./composition_heads.js";
-import { add, at, einsum, gelu, reshape, scaled, softmax, subtract, tensor } from "./tensors.js";
+import { unitLengths } from "./heads.js";
+import { add, at, einsum, gelu, reshape, scaled, softmax, subtract, tensor } from "../tensors.js";
 
 /** @typedef {{shape: number[], data: Float32Array|Float64Array}} Tensor */
 

@@ -1,9 +1,9 @@
 // The model "images-composer" in float64: composition, decoder and clean-up memory, as in `tpr_attention.nn.images`.
 // Images are Float64Array [channel * side * side], objects are tensors [r f].
 
-import { actionRead, actionWrite } from "./algebra.js";
-import { FULL_TURN, encodeImage, waveTables } from "./image_encoder.js";
-import { linear, tensor } from "./tensors.js";
+import { actionRead, actionWrite } from "../algebra.js";
+import { FULL_TURN, encodeImage, waveTables } from "./encoder.js";
+import { linear, tensor } from "../tensors.js";
 
 const COLOUR_GAIN = 4;
 const UNUSED_CODE = 1e6; // a code that is not used

@@ -1,6 +1,6 @@
 // Recall tasks of pairs: names of keys and values, what training shows, right answers, and new sequences.
 
-import { seeded } from "./capacity.js";
+import { seeded } from "../memory/capacity.js";
 
 /**
  * A task as rooms/sequences.py describes it. A pair is an array of numbers: the parts of the key, then the value.

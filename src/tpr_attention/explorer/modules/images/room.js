@@ -1,12 +1,12 @@
 // Pixels: two images and an action in, the image of the answer out; roles can be exchanged by hand.
 
-import { element } from "./dom.js";
-import { answerPanel, describedClasses, factorName, factorValue, seenBadge } from "./image_answers.js";
-import { objectRows } from "./image_exchange.js";
-import { FRAME_SIDE, exchangedClasses, frameMask, heldOutBy } from "./image_frames.js";
-import { drawingHandlers, pixelPicture } from "./image_pictures.js";
-import { checkImageState, imageDefaults, imageView, pixelsOf, rolesTaken, textOf } from "./image_state.js";
-import { badge, button, choice, numeral, panel, select, slider } from "./widgets.js";
+import { element } from "../dom.js";
+import { answerPanel, describedClasses, factorName, factorValue, seenBadge } from "./answers.js";
+import { objectRows } from "./exchange.js";
+import { FRAME_SIDE, exchangedClasses, frameMask, heldOutBy } from "./frames.js";
+import { drawingHandlers, pixelPicture } from "./pictures.js";
+import { checkImageState, imageDefaults, imageView, pixelsOf, rolesTaken, textOf } from "./state.js";
+import { badge, button, choice, numeral, panel, select, slider } from "../widgets.js";
 
 const TRIES = 1000;
 

@@ -1,10 +1,10 @@
 // The stages of an answer as matrices, each with its equation.
 
-import { element } from "./dom.js";
-import { equation } from "./equations.js";
-import { mostAlike } from "./memory_model.js";
-import { einsum, reshape, tensor } from "./tensors.js";
-import { heatMap } from "./widgets.js";
+import { element } from "../dom.js";
+import { equation } from "../equations.js";
+import { mostAlike } from "./model.js";
+import { einsum, reshape, tensor } from "../tensors.js";
+import { heatMap } from "../widgets.js";
 
 const CELL = 25;
 const WAYS = [["sum", "sum"], ["softmax", "softmax"]];

@@ -1,7 +1,7 @@
 // Pictures of 64 x 64 pixels with wrong ones marked, and pixels that are drawn by hand.
 
-import { element } from "./dom.js";
-import { FRAME_SIDE } from "./image_frames.js";
+import { element } from "../dom.js";
+import { FRAME_SIDE } from "./frames.js";
 
 const WRONG = [255, 170, 240]; // lighter than red, green, blue and black
 

@@ -1,8 +1,8 @@
 // Figures of the room "Sequences": chips, weights over a sequence, the plane of keys, sizes of states.
 
-import { element, svgElement } from "./dom.js";
-import { hasKey, isNewPairing, keyName, partName, shortKeyName, valueName } from "./sequence_tasks.js";
-import { badge, colourOf, inkOn, numeral } from "./widgets.js";
+import { element, svgElement } from "../dom.js";
+import { hasKey, isNewPairing, keyName, partName, shortKeyName, valueName } from "./tasks.js";
+import { badge, colourOf, inkOn, numeral } from "../widgets.js";
 
 const MOST_NAMED = 24; // pairs that have names below their weights
 const MOST_NUMBERED = 12; // pairs that have numbers above their weights

@@ -1,8 +1,8 @@
 // The state of the room "Pixels", and everything that its view shows, computed from the state.
 
-import { FRAME_SIDE, exchangedClasses, frameImage, frameMask, heldOutBy, wrongPixels } from "./image_frames.js";
-import { imageModel } from "./image_models.js";
-import { tensor } from "./tensors.js";
+import { FRAME_SIDE, exchangedClasses, frameImage, frameMask, heldOutBy, wrongPixels } from "./frames.js";
+import { imageModel } from "./models.js";
+import { tensor } from "../tensors.js";
 
 const PIXELS = FRAME_SIDE * FRAME_SIDE;
 const models = new WeakMap();

@@ -1,14 +1,14 @@
 // Memory and attention: the paper's figure 1, to be changed and asked.
 
 import { capacityCurve, seeded } from "./capacity.js";
-import { lineChart } from "./charts.js";
-import { element } from "./dom.js";
-import { equation } from "./equations.js";
-import { crowded, isRight, memoryChecked, memoryDefaults, memoryStages, MOST_OBJECTS } from "./memory_model.js";
-import { numbered, questionPanel } from "./memory_question.js";
-import { memoryPanel, stagesPanel } from "./memory_stages.js";
-import { spritePicture } from "./sprites.js";
-import { button, numeral, select, slider } from "./widgets.js";
+import { lineChart } from "../charts.js";
+import { element } from "../dom.js";
+import { equation } from "../equations.js";
+import { crowded, isRight, memoryChecked, memoryDefaults, memoryStages, MOST_OBJECTS } from "./model.js";
+import { numbered, questionPanel } from "./question.js";
+import { memoryPanel, stagesPanel } from "./stages.js";
+import { spritePicture } from "../sprites.js";
+import { button, numeral, select, slider } from "../widgets.js";
 
 const SIZES = [0.45, 0.65, 0.85, 1.1];
 const PLACES = [[-1, 0], [1, 0], [0, -1], [0, 1]];

@@ -1,9 +1,9 @@
 // The question of the room "Memory and attention", and its two answers.
 
-import { element } from "./dom.js";
-import { isRight } from "./memory_model.js";
-import { attributePicture } from "./sprites.js";
-import { badge, button, numeral, select, slider } from "./widgets.js";
+import { element } from "../dom.js";
+import { isRight } from "./model.js";
+import { attributePicture } from "../sprites.js";
+import { badge, button, numeral, select, slider } from "../widgets.js";
 
 /** Choices by number. */
 export function numbered(names) {

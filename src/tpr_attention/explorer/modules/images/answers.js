@@ -1,9 +1,9 @@
 // What the model of the room "Pixels" answers, beside the true answer.
 
-import { element } from "./dom.js";
-import { poseOfCodes } from "./image_models.js";
-import { pixelPicture } from "./image_pictures.js";
-import { badge, checkbox, numeral, panel } from "./widgets.js";
+import { element } from "../dom.js";
+import { poseOfCodes } from "./models.js";
+import { pixelPicture } from "./pictures.js";
+import { badge, checkbox, numeral, panel } from "../widgets.js";
 
 /** A factor's name for people; positions are x and y. */
 export function factorName(name) {

@@ -4,8 +4,8 @@
 // `match` is how well a pair answers the query, `share` how much of its value is in what is read. They differ where
 // later pairs correct or replace earlier ones.
 
-import { directions, pairColumns, pairEncoder, roleObjects, scaledVectors } from "./sequence_encoders.js";
-import { add, at, einsum, linear, mapped, matmul, multiply, permute, reshape, scaled, sigmoid, softmax, tensor, zeros } from "./tensors.js";
+import { directions, pairColumns, pairEncoder, roleObjects, scaledVectors } from "./encoders.js";
+import { add, at, einsum, linear, mapped, matmul, multiply, permute, reshape, scaled, sigmoid, softmax, tensor, zeros } from "../tensors.js";
 
 const SUM_EPSILON = 1e-6; // of linear attention's normaliser
 const SHORT_KEY_FILLER = 1e-3; // of to_unit_length

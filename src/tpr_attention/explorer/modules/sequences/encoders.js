@@ -1,6 +1,6 @@
 // How pairs become keys and values, and what is read becomes an answer: the encoders of tpr_attention.models.recall.
 
-import { add, at, layerNorm, linear, permute, reshape, scaled, tensor, zeros } from "./tensors.js";
+import { add, at, layerNorm, linear, permute, reshape, scaled, tensor, zeros } from "../tensors.js";
 
 const LENGTH_EPSILON = 1e-12; // of torch's normalize
 const ROLE_MATCHES = 2; // roles of a key in the encoders "roles" and "fixed-roles"

@@ -1,9 +1,9 @@
 // The question of the room "Composition": two objects, an action, the kind of the question and where it lies.
 
-import { heldOutAlong, isHeldOut } from "./composition_task.js";
-import { element, svgElement } from "./dom.js";
-import { spritePicture } from "./sprites.js";
-import { badge, button, slider } from "./widgets.js";
+import { heldOutAlong, isHeldOut } from "./task.js";
+import { element, svgElement } from "../dom.js";
+import { spritePicture } from "../sprites.js";
+import { badge, button, slider } from "../widgets.js";
 
 const COLUMN_NAMES = { position_x: "x", position_y: "y" };
 const CONDITION_WORDS = {

@@ -1,7 +1,7 @@
 // The room "Memory and attention" without its view: states, and every stage of an answer.
 
-import { einsum, scaled, softmax, tensor, zeros } from "./tensors.js";
-import { bind, extract, match, memorise, rebind, scores, superpose, weighted } from "./algebra.js";
+import { einsum, scaled, softmax, tensor, zeros } from "../tensors.js";
+import { bind, extract, match, memorise, rebind, scores, superpose, weighted } from "../algebra.js";
 
 export const MOST_OBJECTS = 24;
 const SMALLEST = 1e-9;
