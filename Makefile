@@ -89,7 +89,7 @@ docs/map.md: setup
 	$(BIN)/python docs/figures/results.py
 
 # From images to images: some hours. The strip has the main model, attention over roles, and convolutions.
-STRIP = 11dafec6eeb7 bc4a08728512 d7097f709fd1
+STRIP = 30affa3583a4 66a0266676ed 5ba9b741ed05
 docs/images.md: setup
 	$(BIN)/tpr-attention reproduce --studies images --store runs-images --report report-images
 	mkdir -p docs/figures && cp report-images/figures/*.png docs/figures/

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -53,6 +54,15 @@ class Engine:
         return None if found is None else _to_python(json.loads(found))
 
 
+def engine_of(script):
+    """An engine that is made in a thread of its own.
+
+    Here the loop of a browser may be running, which V8 would take and which ends with the browser.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(Engine, script).result()
+
+
 def _to_js(value):
     if hasattr(value, "detach"):
         value = value.detach().numpy()
@@ -76,7 +86,7 @@ def _to_python(value):
 @pytest.fixture(scope="session")
 def engine():
     """All modules of the page in V8."""
-    return Engine(joined())
+    return engine_of(joined())
 
 
 def chromium():

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 from safetensors.numpy import save_file
 
+from tests.explorer.conftest import engine_of
 from tpr_attention import __version__
 from tpr_attention.cli import main
 from tpr_attention.explorer import page
@@ -135,9 +136,7 @@ def test_joined_modules_keep_their_own_names(monkeypatch):
         "b.js": "const own = 20;\nexport const twice = () => 2 * own;\n",
     }
     monkeypatch.setattr(page, "_resource", lambda name: modules[name.removeprefix("modules/")])
-    from py_mini_racer import MiniRacer
-
-    assert MiniRacer().eval(page.joined() + "\nsum();") == 41
+    assert engine_of(page.joined()).run("sum()") == 41
 
 
 def test_files_of_weights(tmp_path):

@@ -26,7 +26,7 @@ def knots(size: int, like: Tensor) -> Float[Tensor, "size"]:
 
 
 def read_splines(
-    coefficients: Float[Tensor, "k row column"], which: Int[Tensor, "p"], points: Float[Tensor, "p xy"]
+    coefficients: Float[Tensor, "clusters row column"], which: Int[Tensor, "p"], points: Float[Tensor, "p xy"]
 ) -> Float[Tensor, "p"]:
     """The value of one of several splines at each point; beyond -1 and 1, that of the border.
 

@@ -130,7 +130,7 @@ def _sparse(places: Int[Tensor, "p 16"], weights: Float[Tensor, "p 16"], count: 
     return matrix, transposed
 
 
-def _roughness(templates: Float[Tensor, "k row column"]) -> Float[Tensor, ""]:
+def _roughness(templates: Float[Tensor, "clusters row column"]) -> Float[Tensor, ""]:
     """The sum of all squared second differences."""
     down, across = templates.diff(n=2, dim=-2), templates.diff(n=2, dim=-1)
     mixed = templates.diff(dim=-2).diff(dim=-1)
