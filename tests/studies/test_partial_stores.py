@@ -185,10 +185,9 @@ def test_past_the_paper_in_part(report):
     assert {row["split"] for row in rows(sections, "beyond")} == {"square_pos"}
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_any_part_at_all(report, seed):
+def test_any_part_at_all(report):
     """Kinds of runs are left out at random: every number is that of what is stored, counted here in another way."""
-    draw = random.Random(seed)
+    draw = random.Random(0)
     share = draw.choice([0.02, 0.05, 0.2])
     plans = [name for study in COMPOSITION.values() for name in study.plans if draw.random() > 0.2]
     kept = {spec for spec in plans_of(plans, SETUP) if draw.random() > share}
