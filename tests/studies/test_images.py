@@ -67,7 +67,7 @@ def test_the_worst_seed_and_the_worst_test_are_said(whole):
     document, _ = compose(whole, SETUP)
     said = markdown(document)
     assert "80.0 % of the answers are exactly right in distribution, and 70.0 % in the worst of nine tests" in said
-    assert "(the worst of 2 seeds)" in said
+    assert "never showed, both in the worst seed." in said
     main = next(table for table in document.tables if table.name == "images-main")
     assert [row[:2] for row in main.texts()[:2]] == [
         ["square_red", "in distribution"],

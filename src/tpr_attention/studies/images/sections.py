@@ -198,12 +198,11 @@ def summary(results: Results, setup: Setup) -> Iterator[str]:
         series = main["union"]
         exact = {condition: results.final(series, condition, "exact") for condition in conditions_of("union")}
         held_out = min(values.min() for condition, values in exact.items() if condition != "in_distribution")
-        seeds = f"{len(series.specs)} seed{'s' if len(series.specs) > 1 else ''}"
         yield (
             "From two images and an action, trained on target images alone: with a clean-up "
             f"{_worst(exact['in_distribution'])} of the answers are exactly right in distribution, and "
-            f"{percent(float(held_out))} in the worst of nine tests with combinations that training never showed (the "
-            f"worst of {seeds})."
+            f"{percent(float(held_out))} in the worst of nine tests with combinations that training never showed"
+            f"{', both in the worst seed' if len(series.specs) > 1 else ', with one seed'}."
         )
 
 
