@@ -11,7 +11,7 @@ def percent(share: float) -> str:
     >>> percent(0.99951), percent(1.0)
     ('99.9 %', '100 %')
     """
-    tenths = int(1000 * share + 1e-9)
+    tenths = int(1000 * share + 1e-4)  # shares are means of 32 bits
     return "100 %" if tenths == 1000 else f"{tenths / 10:.1f} %"
 
 
