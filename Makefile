@@ -44,11 +44,11 @@ check: lint
 
 # One thread for each worker of pytest: torch's own threads would fight for the same cores.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -rs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -rfEs
 
 # The explorer in a headless Chromium: Debian's, or any that is installed or named by CHROMIUM. A part of `make test`, too.
 test-browser: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -rs tests/explorer
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser -rfEs tests/explorer
 
 # Kills workers, nodes and drivers of a Ray cluster with two nodes on this machine: a few minutes.
 test-ray: .venv/.installed-ray
