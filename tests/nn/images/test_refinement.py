@@ -103,12 +103,18 @@ def test_moves_bring_codes_back(generator):
     assert image.max() == len(masks) - 1
 
 
-def test_the_objective_is_the_literal_sum_and_its_gradient(generator):
+def small_problem(generator):
+    """A memory, the outlines of six images, and what is to be solved for them."""
     masks, codes = (tensor[:6] for tensor in sprites(generator))
     memory = nearly_right_memory().double()
     points = outlines.points_of(masks.double(), codes, outlines.border(masks))[1]
     gathered = outlines.Points(points.codes, points.pixels - 0.5, points.labels)
     problem = separation._Problem(memory, gathered, separation._moves(memory))
+    return memory, points, problem
+
+
+def test_the_objective_is_the_literal_sum_and_its_gradient(generator):
+    memory, points, problem = small_problem(generator)
     with torch.no_grad():
         problem.solution += 0.1 * torch.randn(len(problem.solution), generator=generator, dtype=torch.float64)
     found = problem._objective()
@@ -126,11 +132,7 @@ def test_the_objective_is_the_literal_sum_and_its_gradient(generator):
 
 def test_a_column_says_what_a_move_changes(generator):
     """Against the derivative by the codes themselves."""
-    masks, codes = (tensor[:6] for tensor in sprites(generator))
-    memory = nearly_right_memory().double()
-    points = outlines.points_of(masks.double(), codes, outlines.border(masks))[1]
-    gathered = outlines.Points(points.codes, points.pixels - 0.5, points.labels)
-    problem = separation._Problem(memory, gathered, separation._moves(memory))
+    memory, points, problem = small_problem(generator)
     assert [name for name, _ in problem.changes] == 4 * ["places"] + ["angles"] + 2 * ["log_scales"]
     for number, (name, change) in enumerate(problem.changes):
         size = torch.zeros((), dtype=torch.float64, requires_grad=True)

@@ -15,13 +15,6 @@ export function zeros(...shape) {
   return tensor(shape, new Float64Array(shape.reduce((a, b) => a * b, 1)));
 }
 
-/** @returns {Tensor} a tensor of nested arrays of numbers */
-export function fromNested(nested) {
-  const shape = [];
-  for (let level = nested; Array.isArray(level); level = level[0]) shape.push(level.length);
-  return tensor(shape, [nested].flat(Infinity));
-}
-
 /** Nested arrays of the numbers of a tensor; a number for a tensor without axes. */
 export function toNested({ shape, data }) {
   const part = (axis, offset, size) => {
@@ -179,39 +172,6 @@ export function linear(x, weight, bias = null) {
   return result;
 }
 
-/**
- * A cross-correlation as torch.nn.functional.conv2d, for one image: `[c h w]`, weight `[out c kh kw]`, bias `[out]`.
- * @returns {Tensor}
- */
-export function conv2d(image, weight, bias = null, { stride = 1, padding = 0 } = {}) {
-  const [channels, height, width] = image.shape;
-  const [out, , kh, kw] = weight.shape;
-  const rows = Math.floor((height + 2 * padding - kh) / stride) + 1;
-  const columns = Math.floor((width + 2 * padding - kw) / stride) + 1;
-  const result = zeros(out, rows, columns);
-  for (let to = 0; to < out; to++) {
-    const plane = to * rows * columns;
-    if (bias) result.data.fill(bias.data[to], plane, plane + rows * columns);
-    for (let channel = 0; channel < channels; channel++) {
-      for (let dy = 0; dy < kh; dy++) {
-        for (let dx = 0; dx < kw; dx++) {
-          const factor = weight.data[((to * channels + channel) * kh + dy) * kw + dx];
-          for (let row = 0; row < rows; row++) {
-            const y = row * stride + dy - padding;
-            if (y < 0 || y >= height) continue;
-            for (let column = 0; column < columns; column++) {
-              const x = column * stride + dx - padding;
-              if (x < 0 || x >= width) continue;
-              result.data[plane + row * columns + column] += factor * image.data[(channel * height + y) * width + x];
-            }
-          }
-        }
-      }
-    }
-  }
-  return result;
-}
-
 /** Over the last axis. @returns {Tensor} */
 export function softmax({ shape, data }) {
   const size = shape[shape.length - 1];
@@ -273,14 +233,4 @@ export function errorFunction(x) {
   let fraction = size;
   for (let n = 80; n >= 1; n--) fraction = size + n / 2 / fraction;
   return Math.sign(x) * (1 - Math.exp(-size * size) / (Math.sqrt(Math.PI) * fraction));
-}
-
-/** The index of the largest number of each row along the last axis. @returns {number[]} */
-export function argmax({ shape, data }) {
-  const size = shape[shape.length - 1];
-  return Array.from({ length: data.length / size }, (_, row) => {
-    let best = 0;
-    for (let k = 1; k < size; k++) if (data[row * size + k] > data[row * size + best]) best = k;
-    return best;
-  });
 }
