@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from tpr_attention.functional.images.splines import knots, read_splines, spline_taps
+from tpr_attention.functional.images.splines import halving, knots, read_splines, spline_taps
 
 SIZE = 7
 
@@ -62,6 +62,15 @@ def test_linear_functions_are_splines(points):
     x, y = points.clamp(-1, 1).unbind(-1)
     found = read_splines(plane, torch.zeros(len(points), dtype=torch.long), points)
     torch.testing.assert_close(found, 3 * x + y - 0.5)
+
+
+@pytest.mark.parametrize("size", [4, 5, SIZE])
+def test_a_spline_is_one_with_cells_half_as_long(size, points, normal):
+    coefficients, which = normal(1, size, size), torch.zeros(len(points), dtype=torch.long)
+    matrix = halving(size, points)
+    assert matrix.shape == (2 * size - 3, size)
+    finer = matrix @ coefficients @ matrix.mT
+    torch.testing.assert_close(read_splines(finer, which, points), read_splines(coefficients, which, points))
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 3), (1, 5, 6)])

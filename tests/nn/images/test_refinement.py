@@ -9,6 +9,7 @@ import torch
 from tpr_attention.functional.images.splines import knots
 from tpr_attention.nn.images import outlines, refinement, separation
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
+from tpr_attention.nn.images.levels import Levels
 from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
 from tpr_attention.nn.images.refinement import even_out, refine
 from tpr_attention.tasks.composition.factors import dsprites
@@ -61,7 +62,8 @@ def test_refined_outlines_have_hardly_a_wrong_pixel(generator):
     before = {name: tensor.clone() for name, tensor in memory.named_buffers()}
     wrong = wrong_pixels(memory, masks, codes)
     assert wrong > 5 * len(masks)
-    assert refined(memory, masks, codes, (60, 24, 90)) == 60 + 24 + 90 // separation.PART
+    rounds = 1 + 2 * refinement.ROUNDS  # two levels
+    assert refined(memory, masks, codes, (60, 24, 150)) == 60 + 24 + rounds * (150 // rounds // separation.PART)
     assert wrong_pixels(memory, masks, codes) < wrong / 20
     for name in ("shapes", "colours", "reach"):
         assert torch.equal(getattr(memory, name), before[name])
@@ -81,7 +83,7 @@ def test_outlines_hold_where_nothing_was_fitted(generator):
     memory = nearly_right_memory()
     batches = itertools.repeat((masks[~new], codes[~new]))
     wrong = wrong_pixels(memory, masks[new], codes[new])
-    for _ in refine(memory, batches, (60, 8, 90), torch.Generator().manual_seed(0)):
+    for _ in refine(memory, batches, (60, 8, 150), torch.Generator().manual_seed(0)):
         pass
     assert wrong_pixels(memory, masks[new], codes[new]) < wrong / 4
 
@@ -90,13 +92,16 @@ def test_moves_bring_codes_back(generator):
     """Places that are all too far right, and angles that are too far apart, with templates that are right."""
     masks, codes = sprites(generator)
     memory = nearly_right_memory()
-    refined(memory, masks, codes, (60, 3, 90))
+    refined(memory, masks, codes, (60, 3, 150))
     places, angles = memory.places.clone(), memory.angles.clone()
     memory.places[0, :4] += 0.03
     memory.angles[:3] += torch.tensor([0.0, 0.01, 0.02])
     image, points = outlines.points_of(masks, codes, outlines.border(masks))
     gathered = outlines.Points(points.codes, points.pixels - 0.5, points.labels)
-    for _ in separation.separate(memory, gathered, 60, with_moves=True):
+    levels = Levels(memory.templates)
+    levels.parts[-1] += memory.templates - levels.templates()  # what a sample of coefficients leaves out
+    assert torch.allclose(levels.templates(), memory.templates, atol=1e-5)
+    for _ in separation.separate(memory, levels, gathered, 60, with_moves=True):
         pass
     assert (memory.places - places)[0, :4].abs().max() < 0.01
     assert (memory.angles - angles)[:3].diff().abs().max() < 0.005
@@ -109,7 +114,10 @@ def small_problem(generator):
     memory = nearly_right_memory().double()
     points = outlines.points_of(masks.double(), codes, outlines.border(masks))[1]
     gathered = outlines.Points(points.codes, points.pixels - 0.5, points.labels)
-    problem = separation._Problem(memory, gathered, separation._moves(memory))
+    levels = Levels(memory.templates)
+    levels.open(1, torch.rand(memory.templates.shape, generator=generator, dtype=torch.float64))
+    memory.templates.copy_(levels.templates())
+    problem = separation._Problem(memory, levels, gathered, separation._moves(memory))
     return memory, points, problem
 
 
@@ -118,14 +126,16 @@ def test_the_objective_is_the_literal_sum_and_its_gradient(generator):
     with torch.no_grad():
         problem.solution += 0.1 * torch.randn(len(problem.solution), generator=generator, dtype=torch.float64)
     found = problem._objective()
-    solution = problem.solution.detach().clone().requires_grad_()
-    templates = solution[: problem.count].view_as(memory.templates)
+    levels, solution = problem.levels, problem.solution.detach().clone().requires_grad_()
+    coarse, fine = (torch.zeros_like(part) for part in levels.parts)
+    free = [mask.flatten().nonzero().flatten() for mask in levels.free]
+    assert 0 < len(free[1]) < fine.numel()
+    coarse = coarse.flatten().index_add(0, free[0], solution[: len(free[0])]).view_as(coarse)
+    fine = fine.flatten().index_add(0, free[1], solution[len(free[0]) : problem.count]).view_as(fine)
+    templates = levels.halvings[0] @ coarse @ levels.halvings[0].mT + fine
     logits = outlines.logits_of(memory, points, **outlines.tables_of(memory) | {"templates": templates})
-    sides = 2 * points.labels - 1
     moved = problem.moves @ solution[problem.count :]
-    expected = torch.log1p(torch.exp(-(sides * logits + moved))).sum()
-    twice = [templates.diff(n=2, dim=axis).square().sum() for axis in (1, 2)]
-    expected = expected + separation.ROUGH / 2 * (sum(twice) + 2 * templates.diff(dim=1).diff(dim=2).square().sum())
+    expected = torch.log1p(torch.exp(-((2 * points.labels - 1) * logits + moved))).sum()
     assert found == pytest.approx(expected.item())
     torch.testing.assert_close(problem.solution.grad, torch.autograd.grad(expected, solution)[0])
 
@@ -169,16 +179,48 @@ def test_scales_are_evened_out_and_not_their_logarithms():
     assert (memory.log_scales[0, 3:] == FAR).all()
 
 
+def gathered(memory, masks, codes):
+    gathering = refinement._Gathering(memory, torch.Generator().manual_seed(0))
+    gathering.add(masks, codes)
+    return gathering
+
+
 def test_images_that_are_read_wrongly_have_no_pixels_that_count(generator):
     masks, codes = sprites(generator)
     memory = nearly_right_memory()
-    refined(memory, masks, codes, (60, 3, 90))
+    refined(memory, masks, codes, (60, 3, 150))
     wrong = codes.clone()
     wrong[0, 3] = 3 - wrong[0, 3]  # another place
     assert (wrong[0] != codes[0]).any()
-    both = [refinement._gathered(memory, masks, given, torch.Generator().manual_seed(0)) for given in (codes, wrong)]
+    both = [gathered(memory, masks, given).points() for given in (codes, wrong)]
     assert 0 < len(both[0].labels) - len(both[1].labels) < len(both[0].labels) / 20
     assert {tensor.dtype for tensor in both[0]} == {torch.uint8, torch.bool}
+
+
+def test_what_is_gathered_once_is_not_gathered_again(generator):
+    masks, codes = sprites(generator)
+    gathering = gathered(nearly_right_memory(), masks[:60], codes[:60])
+    before = len(gathering.points().labels)
+    gathering.add(masks[:60], codes[:60])
+    kept = {tuple(row) for row in gathering.points().codes.tolist()}
+    assert len(gathering.points().labels) == before
+    gathering.add(masks, codes)
+    assert len(gathering.points().labels) > before
+    assert kept < {tuple(row) for row in gathering.points().codes.tolist()}
+
+
+def test_the_nearest_pixels_are_fitted_and_all_wrong_ones(generator):
+    masks, codes = sprites(generator)
+    memory = nearly_right_memory()
+    points = gathered(memory, masks, codes).points()
+    chosen = refinement._nearest(memory, points, 0.1, generator)
+    logits = outlines.logits_of(memory, outlines.widened(points, memory), **outlines.tables_of(memory))
+    wrong = (logits > 0) != points.labels
+    assert wrong.any()
+    assert chosen[wrong].all()
+    order = logits.abs().argsort()
+    assert chosen[order[: len(order) // 10]].all()
+    assert 0 < chosen[~wrong][logits[~wrong].abs() > logits.abs().median()].float().mean() < 0.1
 
 
 def test_an_outline_is_where_neighbours_differ():
@@ -212,7 +254,7 @@ def test_the_same_seed_refines_to_the_same_bits(generator):
     masks, codes = sprites(generator)
     memories = [nearly_right_memory() for _ in range(3)]
     for memory, seed in zip(memories, (0, 0, 1), strict=True):
-        refined(memory, masks, codes, (5, 2, 15), seed)
+        refined(memory, masks, codes, (5, 2, 25), seed)
     for name in ("templates", "log_scales", "angles", "places"):
         first, again, other = (getattr(memory, name) for memory in memories)
         assert torch.equal(first, again)

@@ -4,16 +4,18 @@ r"""Cubic splines over the plane: smooth functions with few numbers, read at any
                                                 B(t) = (2 - |t|)^3 / 6          for 1 <= |t| <= 2
 
 Points go from -1 to 1, to the right and downwards. The grid of coefficients reaches one step further on each side, so
-that every point has sixteen of them around it. Linear functions are splines: a straight outline is exactly one.
+that every point has sixteen of them around it. Linear functions are splines: a straight outline is exactly one. And a
+spline is one on a grid with cells half as long, too: B(t) = sum_k b_k B(2 t - k) with b = (1, 4, 6, 4, 1) / 8.
 """
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["knots", "read_splines", "spline_taps"]
+__all__ = ["halving", "knots", "read_splines", "spline_taps"]
 
 LEAST_SIZE = 4
+HALVES = (1 / 8, 4 / 8, 6 / 8, 4 / 8, 1 / 8)
 
 
 def knots(size: int, like: Tensor) -> Float[Tensor, "size"]:
@@ -23,6 +25,22 @@ def knots(size: int, like: Tensor) -> Float[Tensor, "size"]:
     tensor([-2., -1.,  0.,  1.,  2.])
     """
     return (torch.arange(size, device=like.device, dtype=like.dtype) - 1) * (2 / (size - 3)) - 1
+
+
+def halving(size: int, like: Tensor) -> Float[Tensor, "fine size"]:
+    """The matrix H that gives a spline with cells half as long: H c H^T has the values of c, and 2 size - 3 rows.
+
+    >>> halving(4, torch.zeros(()))
+    tensor([[0.5000, 0.5000, 0.0000, 0.0000],
+            [0.1250, 0.7500, 0.1250, 0.0000],
+            [0.0000, 0.5000, 0.5000, 0.0000],
+            [0.0000, 0.1250, 0.7500, 0.1250],
+            [0.0000, 0.0000, 0.5000, 0.5000]])
+    """
+    matrix = torch.zeros(2 * size + 1, size, device=like.device, dtype=like.dtype)
+    for column in range(size):
+        matrix[2 * column : 2 * column + 5, column] = torch.tensor(HALVES).to(matrix)[: 2 * (size - column) + 1]
+    return matrix[3:-1]
 
 
 def read_splines(

@@ -19,6 +19,7 @@ class ImageAutoencoder(ImageModel):
         decoder: How an object becomes an image.
         filler_dim: Numbers of each filler.
         clean_up: Whether a memory of codes is found after training; for the decoder "template".
+        verify: Whether codes that are read are verified by drawing them, and replaced by better ones if there are.
     """
 
     def __init__(
@@ -30,12 +31,13 @@ class ImageAutoencoder(ImageModel):
         decoder: Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"] = "template",
         filler_dim: int = 8,
         clean_up: bool = False,
+        verify: bool = False,
     ) -> None:
-        super().__init__(side, channels, num_roles, filler_dim, encoder, decoder, clean_up)
+        super().__init__(side, channels, num_roles, filler_dim, encoder, decoder, clean_up, verify)
 
     def forward(self, images: Images) -> Images:
         """The same images: how likely each number is one."""
-        return self.drawn(self.encoder(images))
+        return self.drawn(self.read(images))
 
 
 class ImageDecoder(nn.Module):

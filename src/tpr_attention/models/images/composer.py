@@ -31,6 +31,7 @@ class ImageComposer(ImageModel):
         composition: What is done with two objects and an action.
         filler_dim: Numbers of each filler.
         clean_up: Whether a memory of codes is found after training; for the decoder "template".
+        verify: Whether codes that are read are verified by drawing them, and replaced by better ones if there are.
     """
 
     def __init__(
@@ -44,8 +45,9 @@ class ImageComposer(ImageModel):
         composition: Literal["tpr", "swap", "linear", "interpolate", "mlp", "attention"] = "tpr",
         filler_dim: int = 8,
         clean_up: bool = False,
+        verify: bool = False,
     ) -> None:
-        super().__init__(side, channels, num_roles, filler_dim, encoder, decoder, clean_up)
+        super().__init__(side, channels, num_roles, filler_dim, encoder, decoder, clean_up, verify)
         self.composition = choose("composition", composition, COMPOSITIONS)(num_actions, num_roles, filler_dim)
 
     def forward(self, reference: Images, transform: Images, action: Float[Tensor, "b a"]) -> Images:
@@ -64,8 +66,8 @@ class ImageComposer(ImageModel):
 
     def composed(self, reference: Images, transform: Images, action: Float[Tensor, "b a"]) -> tuple[Objects, Objects]:
         """The objects of the answer and of the reference."""
-        read = self.encoder(reference)
-        return self.compose(read, self.encoder(transform), action), read
+        read = self.read(reference)
+        return self.compose(read, self.read(transform), action), read
 
     def compose(self, reference: Objects, transform: Objects, action: Float[Tensor, "b a"]) -> Objects:
         """The object of the answer; an update that can have any size is learned faster than the rest."""

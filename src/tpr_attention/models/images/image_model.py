@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
@@ -20,17 +19,28 @@ Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
-REFINED = (1_000, 1_000, 360)  # steps: see `refine`
+REFINED = (600, 3_000, 1_080)  # steps: see `refine`
 
 
 class ImageModel(nn.Module):
     """An encoder and a decoder by name; with a clean-up, also a memory of codes, empty until training has ended."""
 
     def __init__(
-        self, side: int, channels: int, num_roles: int, filler_dim: int, encoder: str, decoder: str, clean_up: bool
+        self,
+        side: int,
+        channels: int,
+        num_roles: int,
+        filler_dim: int,
+        encoder: str,
+        decoder: str,
+        clean_up: bool,
+        verify: bool,
     ) -> None:
         super().__init__()
-        expect_bool(clean_up=clean_up)
+        expect_bool(clean_up=clean_up, verify=verify)
+        if verify and not clean_up:
+            raise ValueError("verify: expected clean_up=True beside it, since what is verified are codes")
+        self.verify = verify
         sizes = side, channels, num_roles, filler_dim
         self.encoder = choose("encoder", encoder, ENCODERS)(*sizes)
         self.decoder = choose("decoder", decoder, DECODERS)(*sizes)
@@ -38,12 +48,28 @@ class ImageModel(nn.Module):
             raise ValueError(f"clean_up: expected the decoder 'template', got {decoder!r}")
         self.memory = PoseMemory(self.decoder) if clean_up and isinstance(self.decoder, TemplateDecoder) else None
 
+    def read(self, images: Images) -> Objects:
+        """The objects of images; verified ones are read as the codes that draw the images best."""
+        objects: Tensor = self.encoder(images)
+        memory = self._known
+        if memory is None or not self.verify:
+            return objects
+        decoder = self._template_decoder
+        codes = memory.verified(memory.read(objects, decoder), images.sum(1))
+        return memory.objects(codes, objects, decoder)
+
     def drawn(self, objects: Objects) -> Images:
         """The images of objects: by their codes if these are found, by their fillers in training and before."""
-        if self.memory is None or self.training or not self.memory.counts["shapes"]:
+        memory = self._known
+        if memory is None:
             images: Tensor = self.decoder(objects)
             return images
-        return self.memory.draw(self.memory.read(objects, self._template_decoder))
+        return memory.draw(memory.read(objects, self._template_decoder))
+
+    @property
+    def _known(self) -> PoseMemory | None:
+        """The memory, if it is used now: it has codes, and nothing is trained."""
+        return None if self.memory is None or self.training or not self.memory.counts["shapes"] else self.memory
 
     @property
     def _template_decoder(self) -> TemplateDecoder:
@@ -56,7 +82,7 @@ class ImageModel(nn.Module):
         return 0 if self.memory is None else sum(REFINED)
 
     def finish(self, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
-        """Find the codes of training images, and refine what they draw; forget them if that draws no better."""
+        """Find the codes of training images, and refine what they draw; forget them if that draws fewer images rightly."""
         if self.memory is None:
             return
         read = self._read(batches)
@@ -71,9 +97,9 @@ class ImageModel(nn.Module):
         yield from refine(memory, examples, REFINED, generator)
         images, found = next(read)
         with torch.no_grad():
-            by_codes = negative_log_likelihood(memory.draw(memory.read(found, decoder)), images).mean()
-            by_fillers = negative_log_likelihood(decoder(found), images).mean()
-        if by_codes > by_fillers:
+            drawn = memory.draw(memory.read(found, decoder)), decoder(found)
+        by_codes, by_fillers = (((some > 0.5) == (images > 0.5)).flatten(1).all(1).sum() for some in drawn)
+        if by_codes < by_fillers:
             memory.forget()
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:

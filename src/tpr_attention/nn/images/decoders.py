@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tpr_attention.functional.images.phases import POSITION_DIM, angles_of, moved, waves_to_image
+from tpr_attention.functional.images.phases import POSITION_DIM, angles_of, moved, position_filler, waves_to_image
 from tpr_attention.functional.signature import expect, expect_number, expect_positive, expect_whole
 
 __all__ = ["BindingDecoder", "Pose", "SpectrumDecoder", "TemplateDecoder"]
@@ -171,6 +171,30 @@ class TemplateDecoder(BindingDecoder):
         centre = torch.remainder(angles * self.side / (2 * math.pi), self.side)
         direction = F.normalize(self.orientation(objects[..., 2, :]), dim=-1)
         return Pose(centre, direction, self.scale(objects[..., 1, :])[..., 0])
+
+    def posed(self, objects: Float[Tensor, "b r f"], pose: Pose) -> Float[Tensor, "b r f"]:
+        """Objects with this pose: the least change of fillers of scale and orientation, and the position's code.
+
+        >>> decoder = TemplateDecoder(side=64, channels=3, filler_dim=8)
+        >>> objects, other = torch.randn(2, 4, 5, 8)
+        >>> same = [torch.allclose(*both, atol=1e-3) for both in zip(
+        ...     decoder.pose(decoder.posed(objects, decoder.pose(other))), decoder.pose(other), strict=True)]
+        >>> same
+        [True, True, True]
+        """
+        scale, orientation = objects[..., 1, :], objects[..., 2, :]
+        now = self.orientation(orientation)
+        turn = pose.direction * now.norm(dim=-1, keepdim=True) - now
+        grow = pose.log_scale.unsqueeze(-1) - self.scale(scale)
+        place = position_filler(pose.centre * (2 * math.pi / self.side), self.filler_dim)
+        fillers = (
+            objects[..., 0, :],
+            scale + grow @ torch.linalg.pinv(self.scale.weight).mT,
+            orientation + turn @ torch.linalg.pinv(self.orientation.weight).mT,
+            place,
+            objects[..., 4, :],
+        )
+        return torch.stack(fillers, -2)
 
     def template(self, shape: Float[Tensor, "b f"]) -> Float[Tensor, "b row column"]:
         """The template of each filler of shape."""

@@ -16,6 +16,9 @@ __all__ = ["FAR", "SHAPE", "Codes", "PoseMemory"]
 FAR = 1e6  # a code that is not used: nothing is near it
 MOST = {"shapes": 8, "scales": 16, "angles": 64, "places": 64, "colours": 8}
 SPARE = 0.1  # how much larger than its shapes a window is
+DOUBTED = 2  # wrong pixels: codes that draw an image with more are not believed
+AT_ONCE = 256  # images that are drawn in a search
+PASSES = 2  # over all kinds of codes, in a search for better ones
 Codes = Int[Tensor, "b codes"]
 
 SHAPE, SCALE, ANGLE, ACROSS, DOWN, COLOUR = range(6)
@@ -45,7 +48,7 @@ class PoseMemory(nn.Module):
     templates: Tensor
     reach: Tensor
 
-    def __init__(self, decoder: TemplateDecoder, resolution: int = 128) -> None:
+    def __init__(self, decoder: TemplateDecoder, resolution: int = 243) -> None:
         super().__init__()
         self.side = decoder.side
         like = decoder.base.detach()
@@ -122,13 +125,67 @@ class PoseMemory(nn.Module):
         ]
         return torch.stack(codes, 1)
 
+    @torch.no_grad()
+    def verified(self, codes: Codes, masks: Float[Tensor, "b height width"]) -> Codes:
+        """Better codes of images that these draw badly: analysis by synthesis.
+
+        All shapes with all their scales, all angles, and neighbouring places are drawn in turn, and what has the fewest
+        wrong pixels is kept. An outline is drawn well at every place, also where it was never read.
+        """
+        best, wrong = codes.clone(), self._wrong(codes, masks)
+        for _ in range(PASSES):
+            for others in (self._other_shapes, self._other_angles, self._other_places):
+                doubted = (wrong > DOUBTED).nonzero().flatten()
+                tried = others(best[doubted])
+                errors = self._wrong(tried.flatten(0, 1), masks[doubted].repeat_interleave(tried.shape[1], 0))
+                least, which = errors.reshape(tried.shape[:2]).min(1)
+                better = least < wrong[doubted]
+                best[doubted[better]] = tried[better, which[better]]
+                wrong[doubted] = torch.minimum(wrong[doubted], least)
+        return best
+
+    def _wrong(self, codes: Codes, masks: Float[Tensor, "b height width"]) -> Float[Tensor, "b"]:
+        """Wrong pixels of each image."""
+        parts = zip(torch.split(codes, AT_ONCE), torch.split(masks, AT_ONCE), strict=True)
+        counts = [((self.field(some) > 0) != (mask > 0.5)).sum((1, 2)) for some, mask in parts]
+        return torch.cat(counts).to(masks)
+
+    def _other_shapes(self, codes: Codes) -> Int[Tensor, "b tried codes"]:
+        pairs = (self.log_scales < FAR).nonzero()
+        tried = codes.unsqueeze(1).repeat(1, len(pairs), 1)
+        tried[..., [SHAPE, SCALE]] = pairs
+        return tried
+
+    def _other_angles(self, codes: Codes) -> Int[Tensor, "b tried codes"]:
+        tried = codes.unsqueeze(1).repeat(1, self.counts["angles"], 1)
+        tried[..., ANGLE] = torch.arange(tried.shape[1], device=codes.device)
+        return tried
+
+    def _other_places(self, codes: Codes) -> Int[Tensor, "b tried codes"]:
+        steps = torch.arange(-1, 2, device=codes.device)
+        tried = codes.unsqueeze(1).repeat(1, 9, 1)
+        tried[..., [ACROSS, DOWN]] += torch.cartesian_prod(steps, steps)
+        most = (self.places < FAR).sum(1) - 1
+        tried[..., [ACROSS, DOWN]] = tried[..., [ACROSS, DOWN]].clamp_min(0).minimum(most)
+        return tried
+
     def draw(self, codes: Int[Tensor, "b codes"]) -> Float[Tensor, "b channel height width"]:
         """The images of these codes: how likely each number is one."""
+        return self.colours[codes[:, COLOUR]][..., None, None] * self.field(codes).sigmoid().unsqueeze(1)
+
+    def field(self, codes: Int[Tensor, "b codes"]) -> Float[Tensor, "b height width"]:
+        """The logarithm of the odds that a pixel is on."""
         pose = self.pose(codes, self.log_scales, self.angles, self.places)
         cells = own_frame(pose, self.side, float(self.reach))
         shape = codes[:, SHAPE].repeat_interleave(self.side**2)
-        field = read_splines(self.templates, shape, cells.flatten(0, 2)).reshape(-1, 1, self.side, self.side)
-        return self.colours[codes[:, COLOUR]][..., None, None] * field.sigmoid()
+        return read_splines(self.templates, shape, cells.flatten(0, 2)).reshape(-1, self.side, self.side)
+
+    def objects(
+        self, codes: Int[Tensor, "b codes"], read: Float[Tensor, "b r f"], decoder: TemplateDecoder
+    ) -> Float[Tensor, "b r f"]:
+        """Objects that are read as these codes and have the colours of others, with other fillers changed least."""
+        shapes = torch.cat([self.shapes[codes[:, SHAPE]].unsqueeze(1), read[:, 1:]], 1)
+        return decoder.posed(shapes, self.pose(codes, self.log_scales, self.angles, self.places))
 
     def pose(self, codes: Codes, log_scales: Tensor, angles: Tensor, places: Tensor) -> Pose:
         """Where templates are drawn, by these tables."""

@@ -1,9 +1,10 @@
 """Outlines of a pose memory, refined until nearly every pixel of an image is right.
 
 A pixel is wrong if the outline passes on the wrong side of its centre. To have 99 of 100 images right, an outline of
-fifty pixels must be right to 1e-4 of a pixel. Three things make that possible. Codes that are evenly spaced are made
-exactly so. A template is a spline with few coefficients, so that many pixels tell of each. Templates and codes are
-fitted to all pixels at once (`separation`).
+fifty pixels must be right to 1e-4 of a pixel. Four things make that possible. Codes that are evenly spaced are made
+exactly so. A template has few free coefficients where its outline is smooth (`levels`), so that many pixels tell of
+each. All images that training shows are used, each once. Templates and codes are fitted together, to all pixels at once
+(`separation`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,12 +12,13 @@ from itertools import islice
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tpr_attention.nn.images.outlines import Masks, Points, border, logits_of, points_of, tables_of
+from tpr_attention.nn.images.levels import Levels
+from tpr_attention.nn.images.outlines import Masks, Points, border, logits_of, points_of, tables_of, widened
 from tpr_attention.nn.images.pose_memory import FAR, Codes, PoseMemory
-from tpr_attention.nn.images.separation import separate
+from tpr_attention.nn.images.separation import AT_ONCE, separate, wrong_around
 
 __all__ = ["even_out", "refine"]
 
@@ -26,7 +28,10 @@ FARTHER = 0.1  # the share of the others that is gathered
 MOST_WRONG = 4  # pixels: an image with more has been read wrongly
 RATES = {"templates": 0.3, "log_scales": 5e-4, "angles": 5e-4, "places": 5e-4}
 WARM_UP, LAST_RATE = 20, 1e-2
-ROUNDS = (False, True, False)  # whether codes are moved: not before outlines are as steep as they become
+FIRST_SHARE, SHARE = 0.3, 0.06  # of the gathered pixels, the nearest: those that a round fits, in the first and later
+GUARDS = 0.03  # the share of the others that it fits as well
+ROUNDS = 2  # of each level; the coarsest has one more
+STEEPER, STEEPENED = 3.0, range(2, 6)  # how much steeper outlines become, and before which rounds
 EVEN = 0.02  # of a step: how far codes may be from evenly spaced ones
 
 
@@ -44,20 +49,28 @@ def refine(
             how many iterations fit both to what was gathered.
     """
     first, gathered, last = steps
-    examples = iter(examples)
-    fit = _Fit(memory, first)
+    examples, levels = iter(examples), Levels(memory.templates)
+    fit = _Fit(memory, levels.parts[0], first)
     for masks, codes in islice(examples, first):
         others = torch.rand(masks.shape, generator=generator, device=generator.device).to(masks) < ELSEWHERE
         fit.step(points_of(masks, codes, border(masks) | others)[1])
         yield
+    memory.templates.copy_(levels.templates())
     even_out(memory)
-    parts = []
+    gathering = _Gathering(memory, generator)
     for masks, codes in islice(examples, gathered):
-        parts.append(_gathered(memory, masks, codes, generator))
+        gathering.add(masks, codes)
         yield
-    points = Points(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
-    for with_moves in ROUNDS:
-        yield from separate(memory, points, last // len(ROUNDS), with_moves)
+    points = gathering.points()
+    rounds = [0, *(level for level in range(len(levels)) for _ in range(ROUNDS))]
+    for number, level in enumerate(rounds):
+        if level > rounds[number - 1]:
+            levels.open(level, wrong_around(memory, points))
+        nearest = points.some(_nearest(memory, points, SHARE if number else FIRST_SHARE, generator))
+        if number in STEEPENED:
+            levels.steepen(STEEPER)
+            memory.templates.mul_(STEEPER)
+        yield from separate(memory, levels, nearest, last // len(rounds), with_moves=number > 0)
         even_out(memory)
 
 
@@ -95,11 +108,12 @@ def _even(codes: Float[Tensor, "most"]) -> None:
 
 
 class _Fit:
-    """Gradient steps on the templates and poses of a memory."""
+    """Gradient steps on the poses of a memory and on templates of fewer coefficients."""
 
-    def __init__(self, memory: PoseMemory, steps: int) -> None:
+    def __init__(self, memory: PoseMemory, templates: Float[Tensor, "clusters row column"], steps: int) -> None:
         self.memory = memory
-        self.trained = {name: table.detach().requires_grad_() for name, table in tables_of(memory).items()}
+        tables = tables_of(memory) | {"templates": templates}
+        self.trained = {name: table.detach().requires_grad_() for name, table in tables.items()}
         groups = [{"params": [tensor], "lr": RATES[name]} for name, tensor in self.trained.items()]
         self.optimiser = torch.optim.Adam(groups, betas=(0.9, 0.99))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -107,7 +121,7 @@ class _Fit:
         )
 
     def step(self, points: Points) -> None:
-        """Take a step; the memory's own tensors change."""
+        """Take a step; the tensors change themselves."""
         logits = logits_of(self.memory, points, **self.trained)
         loss = F.binary_cross_entropy_with_logits(logits, points.labels)
         gradients = torch.autograd.grad(loss, list(self.trained.values()))
@@ -117,14 +131,48 @@ class _Fit:
         self.schedule.step()
 
 
+class _Gathering:
+    """Pixels along the outlines of images, of each combination of codes once."""
+
+    def __init__(self, memory: PoseMemory, generator: torch.Generator) -> None:
+        self.memory, self.generator = memory, generator
+        sizes = [
+            len(memory.shapes),
+            memory.log_scales.shape[-1],
+            *(memory.angles.shape),
+            *2 * (memory.places.shape[-1],),
+        ]
+        self.known = torch.zeros(sizes, dtype=torch.bool, device=memory.angles.device)
+        self.parts: list[Points] = []
+
+    @torch.no_grad()
+    def add(self, masks: Masks, codes: Codes) -> None:
+        """Gather the nearest pixels, all wrong ones, and some others. Images that are read wrongly have none."""
+        fresh = ~self.known[codes[:, :-1].unbind(1)]
+        masks, codes = masks[fresh], codes[fresh]
+        image, points = points_of(masks, codes, border(masks))
+        if not len(image):
+            return
+        logits = logits_of(self.memory, points, **tables_of(self.memory))
+        is_wrong = (logits > 0) != (points.labels > 0.5)
+        is_read = torch.bincount(image, is_wrong, len(masks)) <= MOST_WRONG
+        self.known[codes[is_read, :-1].unbind(1)] = True
+        near = logits.abs() <= logits.abs().quantile(NEAR)
+        other = torch.rand(len(image), generator=self.generator, device=self.generator.device).to(logits) < FARTHER
+        codes, pixels, labels = points.some((near | is_wrong | other) & is_read[image])
+        self.parts.append(Points(codes.to(torch.uint8), pixels.floor().to(torch.uint8), labels > 0.5))
+
+    def points(self) -> Points:
+        """All that was gathered."""
+        return Points(*(torch.cat(tensors) for tensors in zip(*self.parts, strict=True)))
+
+
 @torch.no_grad()
-def _gathered(memory: PoseMemory, masks: Masks, codes: Codes, generator: torch.Generator) -> Points:
-    """Pixels along outlines: the nearest, all wrong ones, and some others. Images that are read wrongly have none."""
-    image, points = points_of(masks, codes, border(masks))
-    logits = logits_of(memory, points, **tables_of(memory))
-    is_wrong = (logits > 0) != (points.labels > 0.5)
-    wrong = torch.bincount(image, is_wrong, len(masks))
-    near = logits.abs() <= logits.abs().quantile(NEAR)
-    other = torch.rand(len(image), generator=generator, device=generator.device).to(logits) < FARTHER
-    codes, pixels, labels = points.some((near | is_wrong | other) & (wrong <= MOST_WRONG)[image])
-    return Points(codes.to(torch.uint8), pixels.floor().to(torch.uint8), labels > 0.5)
+def _nearest(memory: PoseMemory, points: Points, share: float, generator: torch.Generator) -> Bool[Tensor, "p"]:
+    """Which pixels are fitted: the nearest, the wrong ones, and some others."""
+    parts = points.split(AT_ONCE)
+    logits = torch.cat([logits_of(memory, widened(part, memory), **tables_of(memory)) for part in parts])
+    wrong, far = (logits > 0) != points.labels, logits.abs()
+    near = far <= far.kthvalue(max(1, int(share * len(far)))).values
+    others = torch.rand(len(far), generator=generator, device=generator.device).to(far) < GUARDS
+    return near | wrong | others

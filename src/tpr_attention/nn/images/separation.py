@@ -1,9 +1,9 @@
 r"""Templates that have pixels on their sides: a convex problem, solved with all pixels at once.
 
-    min_{c, m}  sum_p log(1 + exp(-y_p (s_c(x_p) + J_p m))) + lambda / 2 |second differences of c|^2
+    min_{c, m}  sum_p log(1 + exp(-y_p (s_c(x_p) + J_p m)))
 
-The coefficients of templates are c, small moves of codes are m. A pixel p that is on has y_p = 1, one that is off -1;
-x_p is where its object sees it, and J_p says how a move changes what it reads.
+The free coefficients of templates are c, small moves of codes are m. A pixel p that is on has y_p = 1, one that is off
+-1; x_p is where its object sees it, and J_p says how a move changes what it reads.
 """
 
 import warnings
@@ -15,26 +15,44 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tpr_attention.functional.images.splines import spline_taps
+from tpr_attention.nn.images.levels import Levels
 from tpr_attention.nn.images.outlines import Points, in_frame, logits_of, tables_of, widened
 from tpr_attention.nn.images.pose_memory import FAR, SHAPE, PoseMemory
 
-__all__ = ["separate"]
+__all__ = ["separate", "wrong_around"]
 
 AT_ONCE = 2**15  # pixels of which rows are made
 LITTLE = 1e-3  # pixels, radians, or of a scale: how far codes are moved to see what it changes
 LENGTH = 30.0  # of what a move of one changes, over all pixels: about as much as a coefficient does
-ROUGH = 1e-6  # lambda
 PART = 5  # iterations between pauses
 
 
-def separate(memory: PoseMemory, points: Points, iterations: int, with_moves: bool) -> Iterator[None]:
+def separate(memory: PoseMemory, levels: Levels, points: Points, iterations: int, with_moves: bool) -> Iterator[None]:
     """Fit all templates to gathered pixels, and move codes if that is wanted. Yields every few quasi-Newton steps."""
-    changes = _moves(memory) if with_moves else []
-    problem = _Problem(memory, points, changes)
+    problem = _Problem(memory, levels, points, _moves(memory) if with_moves else [])
     for _ in range(-(-iterations // PART)):
         problem.step()
         yield
     problem.store()
+
+
+def wrong_around(memory: PoseMemory, points: Points) -> Float[Tensor, "clusters row column"]:
+    """How many wrong pixels there are around each knot of the templates."""
+    total = torch.zeros_like(memory.templates).flatten()
+    for part in points.split(AT_ONCE):
+        wide = widened(part, memory)
+        wrong = (logits_of(memory, wide, **tables_of(memory)) > 0) != part.labels
+        places, weights = _taps(memory, wide.some(wrong))
+        total.index_add_(0, places.flatten(), weights.flatten())
+    return total.view_as(memory.templates)
+
+
+def _taps(memory: PoseMemory, points: Points) -> tuple[Int[Tensor, "p 16"], Float[Tensor, "p 16"]]:
+    """Which coefficients of all templates pixels read, and with what weights."""
+    pose = memory.pose(points.codes, memory.log_scales, memory.angles, memory.places)
+    size = memory.templates.shape[-1]
+    places, weights = spline_taps(in_frame(pose, points.pixels, float(memory.reach)), size)
+    return places + points.codes[:, SHAPE, None] * size**2, weights
 
 
 def _moves(memory: PoseMemory) -> list[tuple[str, Tensor]]:
@@ -61,20 +79,23 @@ def _moves(memory: PoseMemory) -> list[tuple[str, Tensor]]:
 
 
 class _Problem:
-    """The convex problem of all templates and some moves of codes: min sum log(1 + exp(-A x)) + roughness(x).
+    """The convex problem of all templates and some moves of codes: min sum log(1 + exp(-A x)).
 
     A is a sparse matrix, with sixteen coefficients in a row, and a dense one with a column for each move.
     """
 
-    def __init__(self, memory: PoseMemory, points: Points, changes: Sequence[tuple[str, Tensor]]) -> None:
-        self.memory, self.count = memory, memory.templates.numel()
+    def __init__(
+        self, memory: PoseMemory, levels: Levels, points: Points, changes: Sequence[tuple[str, Tensor]]
+    ) -> None:
+        self.memory, self.levels = memory, levels
         parts = [self._rows(widened(part, memory), changes) for part in points.split(AT_ONCE)]
         places, weights, self.moves = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-        self.rows, self.columns = _sparse(places, weights, self.count)
+        self.rows, self.columns = _sparse(places, weights, memory.templates.numel())
         units = LENGTH / self.moves.norm(dim=0).clamp_min(LITTLE)
         self.moves *= units
         self.changes = [(name, unit * change) for (name, change), unit in zip(changes, units, strict=True)]
-        self.solution = F.pad(memory.templates.flatten(), (0, len(changes))).requires_grad_()
+        self.count = len(levels.numbers)
+        self.solution = F.pad(levels.numbers, (0, len(changes))).requires_grad_()
         self.optimiser = torch.optim.LBFGS(
             [self.solution], max_iter=PART, history_size=20, line_search_fn="strong_wolfe"
         )
@@ -83,10 +104,7 @@ class _Problem:
         """Rows of A, with the sign of the side that each pixel is on."""
         tables = tables_of(self.memory)
         signs = (2 * points.labels - 1).unsqueeze(-1)
-        pose = self.memory.pose(points.codes, self.memory.log_scales, self.memory.angles, self.memory.places)
-        size = self.memory.templates.shape[-1]
-        places, weights = spline_taps(in_frame(pose, points.pixels, float(self.memory.reach)), size)
-        places = places + points.codes[:, SHAPE, None] * size**2
+        places, weights = _taps(self.memory, points)
         now, moves = logits_of(self.memory, points, **tables), signs.new_zeros(len(signs), len(changes))
         for number, (name, change) in enumerate(changes):
             moved = logits_of(self.memory, points, **tables | {name: tables[name] + LITTLE * change})
@@ -99,20 +117,19 @@ class _Problem:
 
     def _objective(self) -> float:
         """The value, with the gradient beside the solution."""
-        templates, moves = self.solution.detach().tensor_split([self.count])
-        margins = self.rows @ templates + self.moves @ moves
-        leaf = templates.view_as(self.memory.templates).requires_grad_()
-        with torch.enable_grad():
-            rough = ROUGH / 2 * _roughness(leaf)
-        (slope,) = torch.autograd.grad(rough, leaf)
+        numbers, moves = self.solution.detach().tensor_split([self.count])
+        self.levels.store(numbers)
+        margins = self.rows @ self.levels.templates().flatten() + self.moves @ moves
         pull = torch.sigmoid(-margins)
-        self.solution.grad = torch.cat([slope.flatten() - self.columns @ pull, -(self.moves.mT @ pull)])
-        return float(F.softplus(-margins).sum() + rough.detach())
+        slopes = self.levels.slopes((self.columns @ pull).view_as(self.memory.templates))
+        self.solution.grad = -torch.cat([slopes, self.moves.mT @ pull])
+        return float(F.softplus(-margins).sum())
 
     def store(self) -> None:
         """Put the solution into the memory."""
-        templates, moves = self.solution.detach().tensor_split([self.count])
-        self.memory.templates.copy_(templates.view_as(self.memory.templates))
+        numbers, moves = self.solution.detach().tensor_split([self.count])
+        self.levels.store(numbers)
+        self.memory.templates.copy_(self.levels.templates())
         for (name, change), size in zip(self.changes, moves, strict=True):
             getattr(self.memory, name).add_(size * change)
 
@@ -128,11 +145,3 @@ def _sparse(places: Int[Tensor, "p 16"], weights: Float[Tensor, "p 16"], count: 
         matrix = torch.sparse_csr_tensor(starts, places.flatten(), weights.flatten(), (rows, count))
         transposed = torch.sparse_csr_tensor(ends.int(), (order // taps).int(), weights.flatten()[order], (count, rows))
     return matrix, transposed
-
-
-def _roughness(templates: Float[Tensor, "clusters row column"]) -> Float[Tensor, ""]:
-    """The sum of all squared second differences."""
-    down, across = templates.diff(n=2, dim=-2), templates.diff(n=2, dim=-1)
-    mixed = templates.diff(dim=-2).diff(dim=-1)
-    total: Tensor = down.square().sum() + across.square().sum() + 2 * mixed.square().sum()
-    return total

@@ -22,15 +22,15 @@ __all__ = [
     "series_of",
 ]
 
-FIRST_SEED = 200
+FIRST_SEED = 300
 """Earlier seeds were looked at, out of distribution too, before models were as they are now."""
-STEPS = 6_000
+STEPS = 4_000
 MOST_SEEDS = 3
-"""Of contestants that are not the main model."""
+"""Of contestants that are not the main model; the slowest have one."""
 SPLITS = ("square_red", "square_pos", "scale_pos", "union")
 RATE = 0.002
 """Chosen among this and 0.0005 by the loss in distribution after 300 steps, for each encoder and decoder, seed 1000."""
-TRAINING = {"training.batch_size": 32, "training.train_examples": 100_000, "training.test_examples": 2_000}
+TRAINING = {"training.batch_size": 32, "training.train_examples": 100_000, "training.test_examples": 1_000}
 COMPOSITION = {"task": "images-composition", "model": "images-composer", "training.learning_rate": RATE, **TRAINING}
 RECONSTRUCTION = {"task": "images-reconstruction", "training.learning_rate": RATE, **TRAINING}
 
@@ -67,16 +67,16 @@ MAIN = {
     split: Contestant(
         "unbinding, TPR-Attention, template, clean-up",
         _MAIN_LOOK,
-        {**COMPOSITION, "task.split": split, "model.clean_up": True},
+        {**COMPOSITION, "task.split": split, "model.clean_up": True, "training.test_examples": 2_000},
         seeds=5,
     )
-    for split in SPLITS
+    for split in ("union", *SPLITS[:3])
 }
 """Split to the main model on it."""
 
 OTHERS = {
     "spectrum": Contestant(
-        "unbinding, TPR-Attention, spectrum", Look("#7c3aed", (8, 1.5), "P"), _parts("unbinding", "spectrum"), seeds=5
+        "unbinding, TPR-Attention, spectrum", Look("#7c3aed", (8, 1.5), "P"), _parts("unbinding", "spectrum")
     ),
     "swap": Contestant(
         "unbinding, oracle swap, template", Look("#0e8a9c", (2, 1), "*"), _parts("unbinding", "template", "swap")
@@ -104,9 +104,7 @@ OTHERS = {
         "unbinding, TPR-Attention, spatial broadcast",
         Look("#7a4a21", (5, 1, 1, 1), "<"),
         _parts("unbinding", "broadcast"),
-    ),
-    "unbinding-pixel": Contestant(
-        "unbinding, TPR-Attention, MLP of each pixel", Look("#66b88f", (1, 1), "D"), _parts("unbinding", "pixel")
+        seeds=1,
     ),
     "convolution-template": Contestant(
         "convolution, TPR-Attention, template", Look("#8f8cd0", (1, 1), ">"), _parts("convolution", "template")
@@ -115,6 +113,12 @@ OTHERS = {
         "convolution, TPR-Attention, deconvolution",
         Look("#6b7280", (1, 1), "X"),
         _parts("convolution", "deconvolution"),
+    ),
+    "unbinding-pixel": Contestant(
+        "unbinding, TPR-Attention, MLP of each pixel",
+        Look("#66b88f", (1, 1), "D"),
+        _parts("unbinding", "pixel"),
+        seeds=1,
     ),
 }
 """Name to contestant, all on the union of the splits."""

@@ -100,7 +100,7 @@ class MeasuredImages:
     warped = False
     """Whether the canvas is bent."""
 
-    quick_examples = 256
+    quick_examples = 128
     """How many examples of a test are measured before the end."""
 
     def loss(self, output: Tensor, batch: Batch) -> Float[Tensor, "*n"]:

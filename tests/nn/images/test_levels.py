@@ -1,0 +1,54 @@
+"""Levels of splines: their sum, its gradient, and which coefficients become free."""
+
+import torch
+
+from tpr_attention.functional.images.splines import knots, read_splines
+from tpr_attention.nn.images.levels import Levels
+
+
+def test_a_smooth_template_is_kept():
+    """A linear function has the same coefficients on every grid, but beyond its border."""
+    line = knots(123, torch.zeros((), dtype=torch.float64))
+    levels = Levels((2 * line + line.unsqueeze(-1)).unsqueeze(0))
+    points = 1.8 * torch.rand(50, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 0.9
+    found = read_splines(levels.templates(), torch.zeros(50, dtype=torch.long), points)
+    assert [len(part[0]) for part in levels.parts] == [33, 63, 123]
+    torch.testing.assert_close(found, 2 * points[:, 0] + points[:, 1])
+
+
+def test_slopes_are_the_gradient_by_free_coefficients(normal, generator):
+    levels = Levels(normal(2, 63, 63).detach())
+    levels.free[1] = torch.rand(2, 63, 63, generator=generator) < 0.1
+    weights = normal(2, 63, 63).detach()
+    parts = [part.clone().requires_grad_() for part in levels.parts]
+    matrix = levels.halvings[0]
+    gradients = torch.autograd.grad((weights * (matrix @ parts[0] @ matrix.mT + parts[1])).sum(), parts)
+    expected = torch.cat([gradient[free] for gradient, free in zip(gradients, levels.free, strict=True)])
+    torch.testing.assert_close(levels.slopes(weights), expected)
+
+
+def test_free_coefficients_are_stored_where_they_are_free(generator):
+    levels = Levels(torch.zeros(1, 63, 63))
+    levels.free[1][0, 5, 7] = True
+    numbers = torch.randn(33 * 33 + 1, generator=generator)
+    levels.store(numbers)
+    assert torch.equal(levels.numbers, numbers)
+    assert levels.parts[1].nonzero().tolist() == [[0, 5, 7]]
+    levels.steepen(2.0)
+    assert torch.equal(levels.numbers, 2 * numbers)
+
+
+def test_coefficients_become_free_around_wrong_pixels():
+    levels = Levels(torch.zeros(2, 63, 63))
+    wrong = torch.zeros(2, 63, 63)
+    wrong[0, 20, 30], wrong[0, 50, 50] = 4.0, 1.0  # one knot with several, one with too few
+    levels.open(1, wrong)
+    free = levels.free[1].nonzero()
+    assert free.amin(0).tolist() == [0, 19, 29]
+    assert free.amax(0).tolist() == [0, 21, 31]
+    assert levels.free[0].all()
+
+
+def test_a_grid_that_cannot_be_halved_has_one_level():
+    assert len(Levels(torch.zeros(1, 64, 64))) == 1
+    assert len(Levels(torch.zeros(1, 9, 9))) == 1
