@@ -82,7 +82,7 @@ class ImageModel(nn.Module):
         return 0 if self.memory is None else sum(REFINED)
 
     def finish(self, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
-        """Find the codes of training images, and refine what they draw; forget them if that draws fewer images rightly."""
+        """Find the codes of training images and refine what they draw; forget codes if fillers draw better."""
         if self.memory is None:
             return
         read = self._read(batches)

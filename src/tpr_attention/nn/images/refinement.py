@@ -29,6 +29,7 @@ MOST_WRONG = 4  # pixels: an image with more has been read wrongly
 RATES = {"templates": 0.3, "log_scales": 5e-4, "angles": 5e-4, "places": 5e-4}
 WARM_UP, LAST_RATE = 20, 1e-2
 FIRST_SHARE, SHARE = 0.3, 0.06  # of the gathered pixels, the nearest: those that a round fits, in the first and later
+FEWEST = 2**15  # pixels: a round fits as many, if there are
 GUARDS = 0.03  # the share of the others that it fits as well
 ROUNDS = 2  # of each level; the coarsest has one more
 STEEPER, STEEPENED = 3.0, range(2, 6)  # how much steeper outlines become, and before which rounds
@@ -173,6 +174,7 @@ def _nearest(memory: PoseMemory, points: Points, share: float, generator: torch.
     parts = points.split(AT_ONCE)
     logits = torch.cat([logits_of(memory, widened(part, memory), **tables_of(memory)) for part in parts])
     wrong, far = (logits > 0) != points.labels, logits.abs()
-    near = far <= far.kthvalue(max(1, int(share * len(far)))).values
+    count = min(len(far), max(FEWEST, int(share * len(far))))
+    near = far <= far.kthvalue(count).values
     others = torch.rand(len(far), generator=generator, device=generator.device).to(far) < GUARDS
     return near | wrong | others
