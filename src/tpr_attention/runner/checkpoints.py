@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,13 +34,19 @@ class CheckpointInterval(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A group of runs at a step, with all that is needed to resume it."""
+    """A group of runs at a step, with all that is needed to resume it.
+
+    Args:
+        seconds: How long the group took so far.
+        training_seconds: Processor time of its steps so far; NaN if it is not known.
+    """
 
     runs: tuple[str, ...]
     step: int
     state: Mapping[str, Tensor]
     points: tuple[Point, ...]
     seconds: float = 0.0
+    training_seconds: float = 0.0
 
 
 class Checkpoints:
@@ -134,6 +141,7 @@ def _read(path: Path) -> Checkpoint:
         if fields["schema"] != SCHEMA:
             raise ValueError(f"written with schema {fields['schema']!r}, this version reads {SCHEMA}")
         points = tuple(Point(*rest, tuple(values)) for *rest, values in fields["points"])  # type: ignore[call-arg]
-        return Checkpoint(tuple(fields["runs"]), fields["step"], load(data), points, fields["seconds"])
+        times = fields["seconds"], fields.get("training_seconds", nan)  # the second is younger than this schema
+        return Checkpoint(tuple(fields["runs"]), fields["step"], load(data), points, *times)
     except (ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise StoreError(f"{path}: not a checkpoint that can be read: {error}; {ADVICE}") from error

@@ -2,8 +2,9 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
+from math import isfinite
 from typing import NamedTuple
 
 import torch
@@ -92,14 +93,21 @@ def _train_missing(
         if isinstance(event, Point):
             points[event.run].append(event)
         elif isinstance(event, Finished):
-            seconds = (time.monotonic() - started) / len(specs)
-            _save(store, by_digest[event.run], points.pop(event.run, []), event, len(specs), seconds)
+            times = {
+                "seconds": time.monotonic() - started,
+                "training_seconds": last.training_seconds + event.training_seconds,
+            }
+            _save(store, by_digest[event.run], points.pop(event.run, []), event, len(specs), times)
         elif isinstance(event, Pause):
             stop, now = should_stop(), time.monotonic()
             is_due = now - saved_at >= every.seconds or (every.steps and event.step - saved_step >= every.steps)
             if stop or is_due or (event.step == work.steps > saved_step and len(specs) > 1):
                 so_far = tuple(point for of_run in points.values() for point in of_run)
-                checkpoints.write(Checkpoint(last.runs, event.step, event.state(), so_far, now - started))
+                times = {
+                    "seconds": now - started,
+                    "training_seconds": last.training_seconds + event.training_seconds,
+                }
+                checkpoints.write(Checkpoint(last.runs, event.step, event.state(), so_far, **times))
                 saved_at, saved_step = now, event.step
             if stop:
                 yield Waiting(work.number, last.runs, f"saved at step {event.step}")
@@ -109,7 +117,10 @@ def _train_missing(
     return len(missing)
 
 
-def _save(store: Store, spec: RunSpec, points: list[Point], end: Finished, together: int, seconds: float) -> None:
+def _save(
+    store: Store, spec: RunSpec, points: list[Point], end: Finished, together: int, times: Mapping[str, float]
+) -> None:
+    """Store a run with its share of the times of its group."""
     about = {
         **provenance(),
         "device": spec.training.device,
@@ -117,7 +128,7 @@ def _save(store: Store, spec: RunSpec, points: list[Point], end: Finished, toget
         "threads": torch.get_num_threads(),
         "compiler_found": can_compile(),
         "trained_together": together,
-        "seconds": round(seconds, 3),
+        **{name: round(seconds / together, 3) for name, seconds in times.items() if isfinite(seconds)},
         "diverged": end.divergence and end.divergence._asdict(),
     }
     weights = {name: tensor.detach().cpu().numpy() for name, tensor in end.weights.items()}

@@ -1,5 +1,6 @@
 """Train many runs at once: runs whose models have the same shape are stacked and take every step together."""
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,20 +22,30 @@ PAUSE_SECONDS = 0.25
 
 
 class Pause(NamedTuple):
-    """A moment between two steps at which a training could be left and taken up again with `state()`."""
+    """A moment between two steps at which a training could be left and taken up again with `state()`.
+
+    Args:
+        training_seconds: Processor time of the steps since this training began or was resumed, of all runs together.
+    """
 
     step: int
     state: Callable[[], dict[str, Tensor]]
+    training_seconds: float
 
 
 class Finished(NamedTuple):
-    """The end of a run: its final weights, what its numbers are called, and why it stopped if it diverged."""
+    """The end of a run: its final weights, what its numbers are called, and why it stopped if it diverged.
+
+    Args:
+        training_seconds: That of a `Pause` after the last step.
+    """
 
     run: str
     weights: dict[str, Tensor]
     names: dict[str, Any]
     parameters: int
     divergence: Divergence | None = None
+    training_seconds: float = 0.0
 
 
 def group_key(spec: RunSpec) -> Hashable:
@@ -98,7 +109,7 @@ def train(
     ends = [Finished(run.spec.digest, {}, names_of(run), parameter_count(run.model)) for run in runs]
     del runs
     moments = evaluation_steps(steps) if stack.trained else [0, steps]
-    reached = -1
+    reached, training_seconds = -1, 0.0
     if begin is not None:
         reached, state = begin
         stack.restore(state)
@@ -113,22 +124,24 @@ def train(
             continue
         reached = max(reached, before)
         while stack.trained and reached < moment:
+            started = time.process_time()
             reached = stack.advance(reached, moment, PAUSE_SECONDS)
+            training_seconds += time.process_time() - started
             if reached < moment:
-                yield Pause(reached, stack.state)
+                yield Pause(reached, stack.state, training_seconds)
         if stack.trained and moment > before:
             yield from points(moment, TRAIN, stack.mean_losses(moment - before).unsqueeze(-1))
         if moment < moments[-1]:
             for condition in stack.tests:
                 yield from points(moment, condition, stack.evaluate(condition).means())
         reached = moment
-        yield Pause(moment, stack.state)
+        yield Pause(moment, stack.state, training_seconds)
         if not stack.alive.any():
             break
     measured = {steps: stack.evaluate_finally()}
     if stack.finishing_steps:
         for _ in stack.finish():
-            yield Pause(steps, stack.state)
+            yield Pause(steps, stack.state, training_seconds)
         measured[steps + stack.finishing_steps] = stack.evaluate_finally()
     for step, tests in measured.items():
         for condition, found in tests.items():
@@ -139,4 +152,4 @@ def train(
                 label = group_label(grouping, task.group_names[grouping][number])
                 yield Point(spec.digest, step, condition, label, values)
     for run, (end, weights) in enumerate(zip(ends, stack.unstacked(), strict=True)):
-        yield end._replace(weights=weights, divergence=stack.divergence(run))
+        yield end._replace(weights=weights, divergence=stack.divergence(run), training_seconds=training_seconds)
