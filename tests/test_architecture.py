@@ -53,6 +53,13 @@ def test_what_trains_nothing_does_not_load_torch(arguments):
     assert loaded(code, *arguments).isdisjoint({"torch", "matplotlib"})
 
 
+def test_a_report_without_answers_does_not_load_torch(tmp_path):
+    code = "from tpr_attention.cli import main\nmain(sys.argv[1:])"
+    found = loaded(code, "report", "--store", STORE, "--report", tmp_path / "report")
+    assert "torch" not in found
+    assert (tmp_path / "report" / "index.html").exists()
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_exports_are_importable_and_documented(name):
     module = importlib.import_module(name)

@@ -1,10 +1,13 @@
 """The commands that tell of a task without training, as a user types them."""
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from tpr_attention.cli import main
 from tpr_attention.runner.store import Store
+from tpr_attention.training.curves import curve
+from tpr_attention.training.spec import RunSpec
 
 CONDITIONS = ("train", "in_distribution", "ood_reference", "ood_transform", "ood_composition")
 
@@ -129,6 +132,16 @@ def test_answers_of_stored_runs_as_a_picture(tmp_path, capsys):
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert main(["compare", digests[0], "--store", str(store), "--test", "ood_refrence"]) == 2
     assert "did you mean 'ood_reference'?" in capsys.readouterr().err
+
+
+def test_answers_of_a_run_of_another_version(tmp_path, capsys):
+    store = Store(tmp_path / "runs", create=True)
+    spec, names = RunSpec.of({"steps": 2}), {"conditions": [], "metrics": ["loss"]}
+    store.save(spec, curve([], ["loss"]), {"w": np.zeros(1)}, {}, names)
+    assert main(["compare", spec.digest, "--store", str(store.path), "--count", "1"]) == 1
+    said = capsys.readouterr()
+    assert f"the weights of {spec.digest} are not those of the model" in said.err
+    assert said.out == ""
 
 
 def test_a_quick_version_of_a_study(tmp_path, capsys):

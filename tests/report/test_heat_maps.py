@@ -121,3 +121,12 @@ def test_pictures_are_the_same_bytes_whatever_the_settings():
 def test_a_dollar_is_no_formula():
     names = Names(["$\\no$"] * 5, ["$y"] * 2, ["$x"] * 6)
     assert encoded(draw(inspect_weights(weights(), names, title="$\\frac$")), "png")
+
+
+def test_a_layer_without_heads_is_drawn_in_sum_alone():
+    inspection = inspected(1)
+    (layer,) = inspection.layers
+    figure = draw(inspection._replace(layers=[layer._replace(heads=())]))
+    shown = [mesh.get_array().reshape(12, 6) for mesh in maps_of(figure)]
+    np.testing.assert_allclose(shown, [copied.reshape(12, 6) for copied in layer.combined.copied])
+    assert not any("head by head" in text.get_text() for text in figure.axes[0].texts)

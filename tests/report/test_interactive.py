@@ -98,6 +98,18 @@ def test_other_metrics_have_a_linear_axis_and_no_buttons(run):
     assert "updatemenus" not in layout
 
 
+def test_another_axis_than_that_of_steps(run):
+    plan = made_up.plan(models=("ours",), floors=(), axis="hours", axis_scale="log", lengths={"ours": 20.0})
+    figure = plot(plan, run(plan))
+    (line, _) = of_group(figure, "ours", "line")
+    assert (line["x"], line["name"]) == ([10.0, 20.0], "Our model")
+    assert "hours: %{x}" in line["hovertemplate"]
+    assert "step" not in line["hovertemplate"]
+    axis = figure["layout"]["xaxis"]
+    assert axis["type"] == "log"
+    assert axis["range"][0] < 1 < np.log10(20) < axis["range"][1] < 1.5
+
+
 def test_numbers_are_brief_and_json_is_strict(run):
     def strange(spec, condition):
         return made_up.losses(spec, condition) * [np.pi, np.nan, 0.0]

@@ -13,7 +13,7 @@ from tpr_attention.report.latex import latex_table
 from tpr_attention.report.markdown import markdown
 from tpr_attention.report.statistics import Interval
 from tpr_attention.report.style import number
-from tpr_attention.report.tables import Badge, Column, Table, csv_text, formatted
+from tpr_attention.report.tables import Badge, Column, Table, csv_text, formatted, sort_value
 
 LOSSES = Table(
     "losses",
@@ -123,6 +123,7 @@ a|b \texttt{c|d} & - \\
         (Interval(1.5, 2e-6, 2.0), "interval", r"1.5 [$2.0\cdot10^{-6}$ to 2.0]"),
         (np.array([2e-6, np.inf]), "mean", r"$2.0\cdot10^{-6}$ (1 diverged)"),
         (Badge("holds_", "good"), "badge", r"holds\_"),
+        (0.25, "share", r"25.0 \%"),
     ],
 )
 def test_latex_cells(value, kind, written):
@@ -158,6 +159,10 @@ def test_numbers(value, written):
         (0.001, "exact", "0.001"),
         (0.3, "exact", "0.3"),
         (1234567, "count", "1,234,567"),
+        (1.0, "share", "100 %"),
+        (0.9999, "share", "99.9 %"),
+        (float("nan"), "share", "-"),
+        (float("inf"), "share", "-"),
         (np.array([1.0, 3.0]), "mean", "2.0"),
         (np.array([1.0, np.inf, 3.0]), "mean", "2.0 (1 diverged)"),
         (np.array([np.inf]), "mean", "inf (1 diverged)"),
@@ -185,3 +190,11 @@ def test_csv_has_the_values_themselves():
 def test_a_row_of_another_length_is_an_error():
     with pytest.raises(ValueError, match="table losses: expected 2 cells in a row, got 1"):
         replace(LOSSES, rows=[["alone"]])
+
+
+def test_shares_are_numbers_for_all_but_readers():
+    table = Table("", "", [Column("right", "share")], [[0.125], [None]])
+    assert table.texts() == [["12.5 %"], ["-"]]
+    assert table.columns[0].is_numeric
+    assert csv_text(table).split() == ["right", "0.125", '""']
+    assert (sort_value(0.125, "share"), sort_value(None, "share")) == (0.125, None)

@@ -11,6 +11,7 @@ NUMBER = r"(?:inf|0|-?\d{1,3}(?:,\d{3})*(?:\.\d+)?|-?\d\.\de[+-]\d\d)"
 DIVERGED = r"(?: \(\d+ diverged\))?"
 FORMS = {
     "number": NUMBER,
+    "share": r"100 %|\d{1,2}\.\d %",
     "exact": r"-?\d+(?:\.\d+)?(?:e[+-]\d\d)?",
     "count": r"\d{1,3}(?:,\d{3})*",
     "mean": NUMBER + DIVERGED,

@@ -6,19 +6,25 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from tests.studies.stored import Part, is_broken
+from tests.studies.shown import check_forms
+from tests.studies.stored import ACTIONS, Part, is_broken, rows
+from tpr_attention.models.build import build
+from tpr_attention.models.images.composer import EAGER
+from tpr_attention.report.drawings import AnswerGrid
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.images import IMAGES
-from tpr_attention.studies.images.contestants import FIRST_SEED
-from tpr_attention.studies.images.sections import conditions_of
+from tpr_attention.studies.images.contestants import FIRST_SEED, MAIN, OTHERS, series_of
+from tpr_attention.studies.images.figures import UPDATE_SCALE
+from tpr_attention.studies.images.values import conditions_of
 from tpr_attention.training.curves import curve
-from tpr_attention.training.points import Point
+from tpr_attention.training.points import Point, group_label
 from tpr_attention.training.prepare import make_task
 
 SETUP = Setup(seeds=2)
+OWN = Setup(seeds=2, first_seed=FIRST_SEED)
 SPECS = IMAGES.specs(SETUP)
 METRICS = ("loss", "nll", "sse", "iou", "wrong_pixels", "exact", "factors")
 
@@ -36,26 +42,54 @@ def end(spec, test):
     return (0.01, 3.0, 1.0, 0.95, 2.0, share, 1.0)
 
 
+def groups_of(spec, test):
+    """Where an input is held out, held-out answers are exactly right in half of the others; no action but two."""
+    values = dict(zip(METRICS, end(spec, test), strict=True))
+    if test.endswith(("ood_reference", "ood_transform")):
+        yield group_label("target", "known"), tuple(values.values())
+        yield group_label("target", "held_out"), tuple({**values, "exact": values["exact"] / 2}.values())
+    elif spec.task.name == "images-composition":
+        yield group_label("target", "held_out" if "ood" in test else "known"), tuple(values.values())
+    for share, action in ((0.5, "shape"), (0.25, "colour")):
+        yield group_label("action", action), tuple({**values, "exact": share}.values())
+
+
+def save(store, spec, weights=None, **provenance):
+    """Add a run that ends training with an IoU of 0.5, is never exact before the clean-up, and is as `end` after it."""
+    origin = {"seconds": 2.0, "training_seconds": 1.0 + spec.seed - FIRST_SEED, "parameters": 7, "commit": "abc"}
+    tests, steps = conditions(spec), spec.training.steps
+    groups = {"action": list(ACTIONS), "target": ["known", "held_out"]}
+    names = {"conditions": list(tests), "metrics": list(METRICS), "groups": groups, "axes": {}}
+    last = steps + 10 * bool(spec.model.options.get("clean_up"))
+    points = []
+    for test in tests:
+        points.append(Point("", 0, test, None, (1.0,) * 5 + (0.0, 1.0)))
+        points.append(Point("", steps, test, None, (0.1, 9.0, 2.0, 0.5, 5.0, 0.0, 0.25)))
+        points += [Point("", last, test, None, end(spec, test))] * (last > steps)
+        points += [Point("", last, test, label, values) for label, values in groups_of(spec, test)]
+    store.save(spec, curve(points, METRICS), weights or {"w": np.zeros(1)}, {**origin, **provenance}, names)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("images") / "store", create=True)
-    origin = {"seconds": 2.0, "parameters": 7, "commit": "abc"}
     with mock.patch("os.fsync", return_value=None):
         for spec in SPECS:
-            tests, steps = conditions(spec), spec.training.steps
-            names = {"conditions": list(tests), "metrics": list(METRICS), "groups": {}, "axes": {}}
-            cleaned = [steps + 10] if spec.model.options.get("clean_up") else []
-            points = [
-                Point("", step, test, None, values)
-                for test in tests
-                for step, values in [
-                    (0, (1.0,) * 7),
-                    (steps, (0.1, 9.0, 2.0, 0.5, 5.0, 0.0, 0.25)),
-                    *((after, end(spec, test)) for after in cleaned),
-                ]
-            ]
-            store.save(spec, curve(points, METRICS), {"w": np.zeros(1)}, origin, names)
+            save(store, spec)
     return store
+
+
+@pytest.fixture(scope="module")
+def document(whole):
+    return compose(whole, SETUP)[0]
+
+
+def table_of(document, name):
+    return next(table for table in document.tables if table.name == name)
+
+
+def drawing_of(document, name):
+    return next((drawing for drawing in document.drawings if drawing.name == name), None)
 
 
 def test_tests_are_those_of_the_task():
@@ -63,23 +97,142 @@ def test_tests_are_those_of_the_task():
         assert set(make_task(task.task, 0).conditions) == set(conditions(task))
 
 
-def test_the_worst_seed_and_the_worst_test_are_said(whole):
-    document, _ = compose(whole, SETUP)
+def test_the_worst_seed_and_the_worst_test_are_said(document):
     said = markdown(document)
     assert "80.0 % of the answers are exactly right in distribution, and 70.0 % in the worst of nine tests" in said
     assert "never showed, both in the worst seed." in said
-    main = next(table for table in document.tables if table.name == "images-main")
+    main = table_of(document, "images-main")
     assert [row[:2] for row in main.texts()[:2]] == [
         ["square_red", "in distribution"],
         ["square_red", "reference held out"],
     ]
-    assert main.texts()[0][3:] == ["80.0 %", "100 %", "2.0", "0.5000", "0.5000", "2"]
+    assert main.texts()[0][3:] == ["80.0 %", "100 %", "2.0", "0.5", "0.5", "2"]
 
 
-def test_contestants_are_compared_before_the_clean_up(whole):
-    table = next(table for table in compose(whole, SETUP)[0].tables if table.name == "images-others")
+def test_numbers_are_no_texts(document):
+    check_forms([table for table in document.tables if table.name.startswith("images-")])
+
+
+def test_contestants_are_compared_before_the_clean_up(document):
+    table = table_of(document, "images-others")
     assert len(table.rows) == 13  # with the quick version
-    assert {tuple(row[1:6]) for row in table.texts()} == {("0.10", "0.500", "0.500", "25.0 %", "25.0 %")}
+    assert {tuple(row[1:6]) for row in table.texts()} == {("0.10", "0.5", "0.5", "25.0 %", "25.0 %")}
+    assert {row[8] for row in table.rows} == {1.0, 1.5}  # CPU seconds: the quick version has one seed
+
+
+def test_held_out_inputs_by_whether_the_answer_is_held_out(document):
+    found = rows({section.title: section for section in document.sections}, "images-targets")
+    assert len(found) == 2 * (3 * 2 + 6)  # two tests of three splits, and six of the union
+    for row in found:
+        assert row["test"].endswith(("reference held out", "transform held out"))
+        half = row["answer"] == "held out"
+        assert (row["exactly right"], row["worst seed"]) == (("37.5 %", "35.0 %") if half else ("75.0 %", "70.0 %"))
+        assert (row["factors right"], row["wrong pixels"], row["seeds"]) == ("100 %", "2.0", "2")
+
+
+def test_exactly_right_by_action(document):
+    table = table_of(document, "images-actions")
+    assert [column.title for column in table.columns] == ["held out", "test", "shape", "colour", "seeds"]
+    assert len(table.rows) == 3 * 4 + 10
+    assert {tuple(row[2:]) for row in table.texts()} == {("50.0 %", "25.0 %", "2")}
+
+
+def test_published_splits_before_the_clean_up_and_after(document):
+    found = rows({section.title: section for section in document.sections}, "images-published")
+    assert [(row["split"], row["test"]) for row in found[:2]] == [("sqr2tx", "in distribution"), ("sqr2tx", "held out")]
+    for title, before, after in (("NLL", "9.0", "3.0"), ("SSE", "2.0", "1.0"), ("IoU", "0.5", "0.95")):
+        assert {(row[title], row[f"{title} after clean-up"]) for row in found} == {(before, after)}
+    assert [row["exactly right after clean-up"] for row in found[:2]] == ["85.0 %", "75.0 %"]
+    decoders = table_of(document, "images-decoders")
+    assert not any("clean-up" in column.title for column in decoders.columns)
+
+
+def test_contestants_at_equal_time(document):
+    curves = drawing_of(document, "images-cpu")
+    assert curves.rows == ["error", "overlap"]  # no answer is exact during training
+    assert curves.columns == ["in distribution", "square_pos, answer held out"]
+    for panel in curves.panels:
+        assert (panel.axis, panel.axis_scale) == ("CPU seconds of training", "log")
+        places = {line.name: line.places.tolist() for line in panel.lines}
+        assert set(places) == {"union", "quick", *OTHERS}
+        assert places.pop("quick") == [1.0]
+        assert set(map(tuple, places.values())) == {(1.5,)}  # the mean of two seeds, without the clean-up
+
+
+def test_exact_answers_have_a_row_where_there_are_some(tmp_path):
+    store, spec = Store(tmp_path / "store", create=True), series_of(OTHERS, OWN)["swap"].specs[0]
+    names = {"conditions": list(conditions(spec)), "metrics": list(METRICS), "groups": {}, "axes": {}}
+    points = [Point("", step, test, None, (0.5,) * 7) for test in conditions(spec) for step in (0, 6_000)]
+    store.save(spec, curve(points, METRICS), {"w": np.zeros(1)}, {"training_seconds": 4.0}, names)
+    assert drawing_of(compose(store, SETUP)[0], "images-cpu").rows == ["error", "overlap", "exactly right"]
+
+
+def test_runs_that_do_not_tell_their_time_are_not_compared_by_it(tmp_path):
+    store, (first, second) = Store(tmp_path / "store", create=True), series_of(OTHERS, OWN)["swap"].specs
+    save(store, first, training_seconds=None)
+    assert drawing_of(compose(store, SETUP)[0], "images-cpu") is None
+    save(store, second)
+    assert drawing_of(compose(store, SETUP)[0], "images-cpu").panels[0].lines[0].places.tolist() == [2.0]
+
+
+def test_a_run_that_diverged_is_left_out_and_said(tmp_path):
+    store, (first, second) = Store(tmp_path / "store", create=True), series_of(MAIN, OWN)["union"].specs
+    save(store, first, diverged={"step": 3, "tensor": "loss"})
+    assert not is_broken(markdown(compose(store, SETUP)[0]))
+    save(store, second)
+    document = compose(store, SETUP)[0]
+    said = markdown(document)
+    assert "with one seed; other seeds diverged." in said
+    assert not is_broken(said)
+    assert {row[-1] for row in table_of(document, "images-main").rows} == {1}
+
+
+@pytest.fixture(scope="module")
+def with_weights(tmp_path_factory):
+    """The oracle with weights of its model, and another contestant with those of an earlier version."""
+    store = Store(tmp_path_factory.mktemp("answers") / "store", create=True)
+    series = series_of(OTHERS, OWN)
+    for name in ("swap", "linear"):
+        spec = series[name].specs[0]
+        model = build(spec.model.name, make_task(spec.task, spec.seed), spec.seed, **spec.model.options)
+        weights = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+        save(store, spec, weights if name == "swap" else None)
+    return store
+
+
+def test_answers_are_shown(with_weights):
+    document, _ = compose(with_weights, SETUP)
+    grid = drawing_of(document, "images-answers")
+    assert isinstance(grid, AnswerGrid)
+    assert list(grid.shown.given) == ["reference", "transform"]
+    assert list(grid.shown.answers) == [OTHERS["swap"].words]
+    assert f"of an earlier version: {OTHERS['linear'].words}." in grid.caption
+    assert {words[1] for words in grid.shown.examples} == {"held out"}
+    assert list(grid.shown.by_model()) == ["reference", "transform", OTHERS["swap"].words, "target"]
+    assert "(figures/images-answers.png)" in markdown(document)
+
+
+def test_no_answers_without_weights(document):
+    assert drawing_of(document, "images-answers") is None
+
+
+def test_what_the_layer_became(tmp_path):
+    """A layer of one head that does the whole work of an action, with an update that is learned eagerly."""
+    store, spec = Store(tmp_path / "store", create=True), series_of(MAIN, OWN)["union"].specs[0]
+    layer = {"query_map": np.eye(5)[None], "id_query": np.array([[-1.0, 1.0]]), "filler_map": np.eye(8)[None]}
+    layer["role_map"] = np.eye(5)[None] / EAGER
+    save(store, spec, {f"composition.attention.{name}": array for name, array in layer.items()})
+    maps = drawing_of(compose(store, SETUP)[0], "images-layer")
+    (found,) = maps.inspection.layers
+    assert (found.names.actions, found.names.roles, found.heads) == (ACTIONS, ACTIONS, ())
+    for action in range(5):
+        np.testing.assert_allclose(found.combined.copied[action, 1], np.diag(np.eye(5)[action]))
+        np.testing.assert_allclose(found.combined.copied[action, 0], -np.diag(np.eye(5)[action]))
+    assert spec.digest in maps.inspection.title
+
+
+def test_updates_have_the_scale_of_the_model():
+    assert UPDATE_SCALE == EAGER
 
 
 def test_the_setup_that_is_found_out_shows_all_runs(whole):
@@ -95,7 +248,7 @@ def test_nothing_that_was_not_run_counts(whole, seed):
     assert not is_broken(markdown(document))
     assert len(results.specs) == len(kept)
     counted = [row[-1] for table in document.tables for row in table.rows if table.name == "images-published"]
-    assert sum(counted) == sum(spec.model.name == "images-autoencoder" for spec in kept)
+    assert sum(counted) == 2 * sum(spec.model.name == "images-autoencoder" for spec in kept)
 
 
 def test_steps_may_be_fewer():

@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from jaxtyping import UInt8
 from rich.console import Console
 
 from tpr_attention.commands.figures import FigureFile
 from tpr_attention.console import table
-from tpr_attention.imports import is_path, nearest
+from tpr_attention.imports import is_path, load
+from tpr_attention.report.drawings.comparisons import ShownAnswers
 from tpr_attention.report.style import number
-from tpr_attention.runner.store import Store
+from tpr_attention.runner.store import Store, StoreError
 from tpr_attention.training.spec import RunSpec, SpecError
 
 __all__ = ["command"]
-
-WRONG = (255, 0, 200)  # where an answer differs from the target
 
 
 def command(
@@ -26,43 +23,22 @@ def command(
     runs = Store(store)
     specs = [runs.check(runs.find(digest)) for digest in digests]
     _expect_one_task(specs)
-    import torch  # only now: a wrong digest is told before torch is loaded
+    from tpr_attention.runner.inference import answers_of  # only now: a wrong digest is told before torch is loaded
 
-    from tpr_attention.generators import named_generator
-    from tpr_attention.models.build import build
-    from tpr_attention.tasks.task import Pictures
-    from tpr_attention.training.prepare import make_task
-
-    task = make_task(specs[0].task, specs[0].seed)
-    test = task.conditions[-1] if test is None else test
-    if test not in task.conditions:
-        raise SpecError(f"test: expected one of {list(task.conditions)}, got {test!r}{nearest(test, task.conditions)}")
-    if file is not None and not isinstance(task, Pictures):
+    found = answers_of(runs, dict(zip(_labels(specs), specs, strict=True)), test, count)
+    if found.left_out:
+        names = ", ".join(" ".join(label.split("\n")) for label in found.left_out)
+        raise StoreError(f"{store}: the weights of {names} are not those of the model: of another version")
+    if file is not None and found.target is None:
         raise SpecError(f"figure: task {specs[0].task.name!r} has no pictures")
-    batch = task.draw(test, count, named_generator(specs[0].seed, f"examples/{test}"), torch.float32)
-    pictures = {} if not isinstance(task, Pictures) else {n: p.numpy() for n, p in task.pictures(batch).items()}
-    target, rows = pictures.pop("target", None), []
-    for spec, label in zip(specs, _labels(specs), strict=True):
-        model = build(spec.model.name, task, spec.seed, **spec.model.options)
-        model.load_state_dict({name: torch.from_numpy(array) for name, array in runs.weights(spec.digest).items()})
-        with torch.no_grad():
-            output = model.eval()(*batch.inputs)
-            found = task.measure(output, batch)
-        rows.append([label, *(number(float(values.mean())) for values in found.values())])
-        if isinstance(task, Pictures) and target is not None:
-            answer = task.pictures(batch._replace(target=output))["target"].numpy()
-            pictures[label] = _marked(answer, target)
-    table(f"{test}: means over {count} examples", ["run", *found], rows, console)
-    if file is not None and target is not None:
-        from tpr_attention.report.drawings.pictures import image_grid
+    rows = [[label, *map(number, metrics.values())] for label, metrics in found.metrics.items()]
+    metrics = next(iter(found.metrics.values()))
+    table(f"{found.test}: means over {count} examples", ["run", *metrics], rows, console)
+    if file is not None and found.target is not None:
+        shown = ShownAnswers(found.examples, found.given, found.answers, found.target)
 
-        columns, names = {**pictures, "target": target}, task.group_names
-        kinds = [", ".join(names[name][int(of[row])] for name, of in batch.groups.items()) for row in range(count)]
-        rows_of = {
-            f"{row + 1}: {kind}": {part: images[row : row + 1] for part, images in columns.items()}
-            for row, kind in enumerate(kinds)
-        }
-        file.write(lambda: image_grid(rows_of))
+        draw = load("tpr_attention.report.drawings.pictures:image_grid")
+        file.write(lambda: draw(shown.by_example()))
         console.print(f"as a picture: {figure}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
@@ -91,10 +67,3 @@ def _told(name: str, value: object) -> str:
     if isinstance(value, bool):
         return f"{'' if value else 'no '}{name}".replace("_", " ")
     return value if isinstance(value, str) else f"{name} {value}".replace("_", " ")
-
-
-def _marked(answer: UInt8[np.ndarray, "n h w 3"], target: UInt8[np.ndarray, "n h w 3"]) -> UInt8[np.ndarray, "n h w 3"]:
-    """The answer, with pixels marked that are wrong after rounding."""
-    answer = np.where(answer > 127, 255, 0).astype(np.uint8)
-    wrong = (answer != np.where(target > 127, 255, 0)).any(-1, keepdims=True)
-    return np.where(wrong, np.array(WRONG, np.uint8), answer)

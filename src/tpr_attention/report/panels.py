@@ -88,6 +88,9 @@ class Panel:
         sizes: If given, final values are drawn against them; each series has its runs size after size.
         known: Points to compare with, in a panel with sizes.
         axis: What is on the horizontal axis.
+        axis_scale: Of the horizontal axis; that of sizes is logarithmic.
+        lengths: How much of the horizontal axis the whole training of a series takes, by name of the series; for an
+            axis that has no steps. Series without a length are left out, and so is what comes after training.
         metric: What is on the vertical axis.
         scale: Of the vertical axis. Losses are told apart on a logarithmic one, accuracies on a linear one.
         mark: What is written into the panel, from the heights of the floors that are stored, by name.
@@ -102,6 +105,8 @@ class Panel:
     floors: tuple[Series, ...] = ()
     sizes: tuple[float | int, ...] = ()
     axis: str = "training steps"
+    axis_scale: Literal["log", "linear"] = "linear"
+    lengths: Mapping[str, float] = field(default_factory=dict)
     metric: str = "loss"
     scale: Literal["log", "linear"] = "log"
     mark: Callable[[Mapping[str, float]], str] | None = field(default=None, compare=False)

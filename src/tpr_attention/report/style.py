@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from itertools import cycle
-from math import floor, isnan, log10
+from math import floor, isfinite, isnan, log10
 
 from tpr_attention.report.panels import Known, Look, Series
 
-__all__ = ["MUTED", "looks", "number"]
+__all__ = ["MUTED", "looks", "number", "percent"]
 
 MUTED = "#6b7280"
 """The grey of notes, readable on white and on black."""
@@ -51,3 +51,15 @@ def number(value: float | None, digits: int = 2) -> str:
     if 1e-3 <= abs(value) < 1e5:
         return f"{value:,.{max(0, digits - 1 - floor(log10(abs(value))))}f}"
     return f"{value:.{digits - 1}e}"
+
+
+def percent(share: float) -> str:
+    """A share with one digit behind the point, rounded down: 100 % is all.
+
+    >>> percent(0.99951), percent(1.0), percent(float("nan"))
+    ('99.9 %', '100 %', '-')
+    """
+    if not isfinite(share):
+        return "-"
+    tenths = int(1000 * share + 1e-4)  # shares are means of 32 bits
+    return "100 %" if tenths == 1000 else f"{tenths / 10:.1f} %"

@@ -17,12 +17,13 @@ from tpr_attention.report.statistics import mean, standard_error
 
 __all__ = ["Badge", "Column", "Kind", "Linked", "Table", "csv_text", "formatted", "inert", "sort_value", "unlinked"]
 
-Kind = Literal["text", "number", "exact", "count", "mean", "mean_and_error", "interval", "yes_no", "badge"]
+Kind = Literal["text", "number", "exact", "share", "count", "mean", "mean_and_error", "interval", "yes_no", "badge"]
 """What the cells of a column are; any of them may be None, written as a dash.
 
     text: a `str`, with `code` between backticks.
     number: a `float`, with two significant digits.
     exact: a `float` with all digits it was given with, such as a learning rate.
+    share: a `float` from 0 to 1, written in percent.
     count: an `int`.
     mean: an array of one number a seed; written as their arithmetic mean, with the number of seeds that diverged.
     mean_and_error: the same, with the standard error of the mean.
@@ -31,7 +32,7 @@ Kind = Literal["text", "number", "exact", "count", "mean", "mean_and_error", "in
     badge: a `Badge`.
 """
 
-NUMERIC = ("number", "exact", "count", "mean", "mean_and_error", "interval")
+NUMERIC = ("number", "exact", "share", "count", "mean", "mean_and_error", "interval")
 PARTS = {"interval": ("", " low", " high"), "mean": ("", " diverged"), "mean_and_error": ("", " SE", " diverged")}
 """What the columns of a CSV file are called after, where a column has several."""
 
@@ -149,6 +150,8 @@ def formatted(
     ('2.0 ± 1.0', '0.50')
     >>> formatted(12345, "count"), formatted(True, "yes_no"), formatted(0.001, "exact"), formatted(None, "text")
     ('12,345', 'yes', '0.001', '-')
+    >>> formatted(0.9951, "share")
+    '99.5 %'
     """
     value = unlinked(value)
     if value is None:
@@ -160,6 +163,8 @@ def formatted(
             return number(value)
         case "exact":
             return f"{value:g}"
+        case "share":
+            return text(style.percent(value))
         case "count":
             return f"{value:,d}"
         case "mean" | "mean_and_error":

@@ -11,7 +11,17 @@ from tpr_attention.report.tables import Column, Linked, Table
 from tpr_attention.training.options import default_options
 from tpr_attention.training.spec import RunSpec, Training
 
-__all__ = ["cost", "kinds_of", "linked", "run_words", "runs_table", "shared_training", "source_words", "task_words"]
+__all__ = [
+    "cost",
+    "kinds_of",
+    "linked",
+    "run_words",
+    "runs_table",
+    "shared_training",
+    "source_words",
+    "task_words",
+    "training_seconds",
+]
 
 MOST_DIGESTS = 20
 """Digests in a row of the table of runs."""
@@ -88,10 +98,22 @@ def linked(value: object, spec: RunSpec) -> Linked:
 
 def cost(results: Results, specs: Iterable[RunSpec]) -> tuple[int | None, float | None]:
     """How many numbers the runs of a kind learn, and how long one takes, as far as that is known."""
-    origins = [results.store.provenance(spec.digest) for spec in specs]
-    sizes = {origin["parameters"] for origin in origins if isinstance(origin.get("parameters"), int)}
-    seconds = [float(origin["seconds"]) for origin in origins if isinstance(origin.get("seconds"), int | float)]
+    specs = list(specs)
+    sizes = [int(size) for size in _told(results, specs, "parameters")]
+    seconds = _told(results, specs, "seconds")
     return min(sizes, default=None), fmean(seconds) if seconds else None
+
+
+def training_seconds(results: Results, specs: Iterable[RunSpec]) -> float | None:
+    """The processor time of the steps of one run, in the mean over those that tell it; None if none does."""
+    seconds = _told(results, specs, "training_seconds")
+    return fmean(seconds) if seconds else None
+
+
+def _told(results: Results, specs: Iterable[RunSpec], key: str) -> list[int | float]:
+    """The numbers that the provenance of runs has under a key."""
+    found = (results.store.provenance(spec.digest).get(key) for spec in specs)
+    return [value for value in found if isinstance(value, int | float)]
 
 
 def runs_table(results: Results) -> Table:

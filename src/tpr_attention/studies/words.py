@@ -2,17 +2,9 @@
 
 from collections.abc import Sequence
 
+from tpr_attention.report.style import percent
+
 __all__ = ["listed", "percent"]
-
-
-def percent(share: float) -> str:
-    """A share with one digit behind the point, rounded down: 100 % is all.
-
-    >>> percent(0.99951), percent(1.0)
-    ('99.9 %', '100 %')
-    """
-    tenths = int(1000 * share + 1e-4)  # shares are means of 32 bits
-    return "100 %" if tenths == 1000 else f"{tenths / 10:.1f} %"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -6,11 +6,15 @@ from typing import Any
 
 from tpr_attention.imports import load
 from tpr_attention.report.drawings import interactive
+from tpr_attention.report.drawings.comparisons import ShownAnswers
 from tpr_attention.report.drawings.curves import FigureCurves
 from tpr_attention.report.drawings.squares import Squares
 from tpr_attention.report.inspection import Inspection
 
-__all__ = ["Curves", "HeadMaps", "SquareMap"]
+__all__ = ["AnswerGrid", "Curves", "HeadMaps", "SquareMap"]
+
+SIDE, BETWEEN = 128 / 150, 0.06
+"""Inches in a grid of answers: an image, each of whose 64 pixels is two of the picture wide; between two."""
 
 
 class Curves(FigureCurves):
@@ -37,6 +41,22 @@ class HeadMaps:
     def draw(self) -> Any:
         """The heat maps as a picture."""
         return load("tpr_attention.report.drawings.heat_maps:draw")(self.inspection)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerGrid:
+    """What models answer to the same examples, as images: a row for each model."""
+
+    name: str
+    shown: ShownAnswers
+    caption: str
+    notes: str = ""
+
+    def draw(self) -> Any:
+        """The images as a picture."""
+        return load("tpr_attention.report.drawings.pictures:image_grid")(
+            self.shown.by_model(), side=SIDE, apart=BETWEEN
+        )
 
 
 class SquareMap(Squares):

@@ -29,10 +29,14 @@ NOT_RUN = "not run yet"
 
 
 class Line(NamedTuple):
-    """The mean of a series over seeds, and the edges of the band about it; with one seed there are none."""
+    """The mean of a series over seeds, and the edges of the band about it; with one seed there are none.
+
+    Args:
+        places: Where its points are on the horizontal axis.
+    """
 
     name: str
-    steps: Float[np.ndarray, "s"]
+    places: Float[np.ndarray, "s"]
     mean: Float[np.ndarray, "s"]
     edges: tuple[Float[np.ndarray, "s"], Float[np.ndarray, "s"]] | None
     seeds: int
@@ -44,13 +48,15 @@ class PanelCurves:
     def __init__(self, panel: Panel, results: Results) -> None:
         self.row, self.column, self.axis, self.metric = panel.row, panel.column, panel.axis, panel.metric
         self.scale, self.band, self.sizes = panel.scale, panel.band, panel.sizes
+        self.axis_scale = "log" if panel.sizes else panel.axis_scale
+        self.has_steps = not (panel.sizes or panel.lengths)
         self.lines = [line for series in panel.series if (line := _line(panel, series, results))]
         finals = {series.name: results.final(series, panel.condition, panel.metric) for series in panel.floors}
         stored = {name: values[np.isfinite(values)] for name, values in finals.items()}
         self.floors = {name: float(values.mean()) for name, values in stored.items() if values.size}
         self.known = {one.name: one.values for one in panel.known}
         self.mark = panel.mark(self.floors) if panel.mark else ""
-        self.span = _span(panel)
+        self.span = _span(panel, self.lines)
 
     def drawable(self, values: Float[np.ndarray, "s"]) -> Float[np.ndarray, "s"]:
         """Values that have a place, also below a logarithmic axis."""
@@ -104,12 +110,14 @@ class FigureCurves:
 def _line(panel: Panel, series: Series, results: Results) -> Line | None:
     """A series as far as it is stored; None if it is not."""
     course: Course | None
+    if panel.lengths and series.name not in panel.lengths:
+        return None
     if panel.sizes:
         finals = results.final(series, panel.condition, panel.metric).reshape(len(panel.sizes), -1).T
         whole = np.isfinite(finals).all(0)  # the sizes at which all seeds are stored and none has diverged
         course = Course(np.array(panel.sizes)[whole], finals[:, whole]) if whole.any() else None
     else:
-        course = results.course(series, panel.condition, panel.metric)
+        course = _placed(panel, series, results.course(series, panel.condition, panel.metric))
     if course is None:
         return None
     mean, *edges = band(course.values, panel.band) or (course.values.mean(0),)
@@ -119,12 +127,29 @@ def _line(panel: Panel, series: Series, results: Results) -> Line | None:
     return Line(series.name, course.steps.astype(float), mean, between, len(course.values))
 
 
-def _span(panel: Panel) -> tuple[float, float]:
-    """Where the horizontal axis begins and ends; one of sizes is logarithmic."""
-    if panel.sizes:
-        margin = (panel.sizes[-1] / panel.sizes[0]) ** 0.04
-        return panel.sizes[0] / margin, panel.sizes[-1] * margin
-    last = max((spec.training.steps for series in panel.series for spec in series.specs), default=1)
+def _placed(panel: Panel, series: Series, course: Course | None) -> Course | None:
+    """A course on the horizontal axis of a panel, without what has no place there; None if nothing has."""
+    if course is None:
+        return None
+    places, has_place = course.steps.astype(float), np.ones(len(course.steps), dtype=bool)
+    if panel.lengths:
+        whole = series.specs[0].training.steps
+        has_place &= places <= whole
+        places = places / whole * panel.lengths[series.name]
+    if panel.axis_scale == "log":
+        has_place &= places > 0
+    return Course(places[has_place], course.values[:, has_place]) if has_place.any() else None
+
+
+def _span(panel: Panel, lines: Sequence[Line]) -> tuple[float, float]:
+    """Where the horizontal axis begins and ends."""
+    if panel.sizes or panel.axis_scale == "log":
+        places = panel.sizes or [place for line in lines for place in line.places.tolist()] or [1.0]
+        first, last = min(places), max(places)
+        margin = (last / first) ** 0.04 if last > first else 2.0
+        return first / margin, last * margin
+    steps = (spec.training.steps for series in panel.series for spec in series.specs)
+    last = max(panel.lengths.values() or steps, default=1)
     return -0.02 * last, 1.02 * last
 
 

@@ -12,7 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from tpr_attention.report.drawings.curves import NOT_RUN, FigureCurves, PanelCurves
 from tpr_attention.report.drawings.pictures import literal, settings
@@ -78,14 +78,17 @@ def _draw_panel(axes: Axes, panel: PanelCurves, curves: FigureCurves) -> None:
         axes.set_xticks(panel.sizes, [f"{size:g}" for size in panel.sizes], minor=False)
         axes.xaxis.set_minor_locator(NullLocator())
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2.5, 5, 10]))
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_xscale(panel.axis_scale)
+        is_log = panel.axis_scale == "log"
+        axes.xaxis.set_major_locator(LogLocator(numticks=6) if is_log else MaxNLocator(4, steps=[1, 2.5, 5, 10]))
+        axes.xaxis.set_major_formatter(EngFormatter(sep="") if panel.has_steps else StrMethodFormatter("{x:,g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlim(*panel.span)
     for order, line in enumerate(reversed(panel.lines), 1):
         if line.edges:
             low, high, colour = *map(panel.drawable, line.edges), curves.looks[line.name].colour
-            axes.fill_between(line.steps, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
-        axes.plot(line.steps, panel.drawable(line.mean), zorder=2 + order, **_stroke(curves, line.name))
+            axes.fill_between(line.places, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+        axes.plot(line.places, panel.drawable(line.mean), zorder=2 + order, **_stroke(curves, line.name))
     for name, height in panel.floors.items():
         axes.axhline(*panel.drawable(np.array([height])), zorder=3 + len(panel.lines), **_stroke(curves, name))
     for name, values in panel.known.items():

@@ -35,7 +35,7 @@ TITLE: dict[str, Any] = {"ha": "center", "va": "bottom", "size": 9.5}
 
 
 def draw(inspection: Inspection) -> Figure:
-    """All layers below each other: what the heads of each do in sum, then every head."""
+    """All layers below each other: what the heads of each do in sum, then every head, if the layer has them."""
     with settings(), matplotlib.rc_context({"text.parse_math": False}):
         figure = Figure(figsize=(CELL, CELL))  # until all is drawn and measured
         page = figure.add_axes((0, 0, 1, 1), xlim=(0, 1), ylim=(1, 0))
@@ -45,7 +45,8 @@ def draw(inspection: Inspection) -> Figure:
             name = f"{layer.name}: " if len(inspection.layers) > 1 else ""
             if layer.combined:
                 _draw_combined(page, name, layer.names, layer.combined)
-            _draw_heads(page, name, layer)
+            if layer.heads:
+                _draw_heads(page, name, layer)
         right, title_right = figure.get_tightbbox().x1 / CELL, title.get_window_extent().x1 / figure.dpi / CELL
         bar_left = max(right - COLOUR_BAR, title_right + 2 * GAP)
         width, height = bar_left + COLOUR_BAR + MARGIN, _bottom(page) + MARGIN

@@ -72,25 +72,26 @@ def _add_panel(figure: Figure, panel: PanelCurves, curves: FigureCurves, place: 
     for line in panel.lines:
         if line.edges:
             figure.add_trace(_band(panel, line, curves.looks[line.name].colour), **place)
-    mean, where = "mean %{customdata[0]:.4g}", f"{_escaped(panel.axis)}: %{{x}}" if panel.sizes else "step %{x:,d}"
+    mean, where = "mean %{customdata[0]:.4g}", "step %{x:,d}" if panel.has_steps else f"{_escaped(panel.axis)}: %{{x}}"
     for line in panel.lines:
         said, exact = f"{where}<br>{mean}<br>one seed", [line.mean]
         if line.edges:
             width, exact = f"{panel.band.times} {panel.band.kind}", [line.mean, line.edges[1] - line.mean]
             said = f"{where}<br>{mean} ± %{{customdata[1]:.3g}}<br>({width}, {line.seeds} seeds)"
-        figure.add_trace(_line(panel, curves, line.name, said, line.steps, exact), **place)
+        figure.add_trace(_line(panel, curves, line.name, said, line.places, exact), **place)
     for name, height in panel.floors.items():
         figure.add_trace(_line(panel, curves, name, mean, panel.span, [np.full(2, height)]), **place)
     for name, values in panel.known.items():
         exact = [np.array([*values.values()])]
         trace = _line(panel, curves, name, f"{where}<br>%{{customdata[0]:.4g}}", map(float, values), exact)
         figure.add_trace(trace.update(mode="markers", marker={"symbol": "circle-open", "size": 7}), **place)
+    ends = [log10(end) for end in panel.span] if panel.axis_scale == "log" else list(panel.span)
+    figure.update_xaxes(type=panel.axis_scale, range=ends, **place)
     if panel.sizes:
         names = [f"{size:g}" for size in panel.sizes]
-        ends = [log10(end) for end in panel.span]
-        figure.update_xaxes(type="log", range=ends, tickvals=list(panel.sizes), ticktext=names, **place)
+        figure.update_xaxes(tickvals=list(panel.sizes), ticktext=names, **place)
     else:
-        figure.update_xaxes(range=list(panel.span), nticks=4, tickformat="~s", **place)
+        figure.update_xaxes(nticks=4, tickformat="~s" if panel.has_steps else ",~g", **place)
     limits = curves.limits[panel.row]
     reach = [log10(limit) for limit in limits] if panel.scale == "log" else list(limits)
     figure.update_yaxes(type=panel.scale, range=reach, **place)
@@ -105,10 +106,10 @@ def _add_panel(figure: Figure, panel: PanelCurves, curves: FigureCurves, place: 
 def _band(panel: PanelCurves, line: Line, colour: str) -> Scatter:
     """A closed outline: along the upper edge and back along the lower one."""
     low, high = (_brief(panel.drawable(edge)) for edge in line.edges or ())
-    steps = _brief(line.steps)
+    places = _brief(line.places)
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return Scatter(
-        x=steps + steps[::-1],
+        x=places + places[::-1],
         y=high + low[::-1],
         mode="lines",
         line={"width": 0},

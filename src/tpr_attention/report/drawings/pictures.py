@@ -44,7 +44,7 @@ METADATA: dict[str, dict[str, None]] = {
 FORMATS = tuple(METADATA)
 """The formats of pictures, which are also the endings of their files."""
 
-SIDE, BETWEEN, BLOCK, LETTER, LINE, TOP, MARGIN = 0.95, 0.06, 0.22, 0.085, 0.17, 0.42, 0.12
+SIDE, BETWEEN, BLOCK, LETTER, LINE, TOP, MARGIN = 0.95, 0.06, 0.22, 0.075, 0.17, 0.42, 0.12
 """Inches of a grid of images: an image, between two, between groups of rows, a letter, a line, above and around all."""
 
 
@@ -82,35 +82,39 @@ def form_of(path: str) -> str:
     return form
 
 
-def image_grid(arrays: Mapping[str, Mapping[str, UInt8[np.ndarray, "n h w 3"]]]) -> Figure:
+def image_grid(
+    arrays: Mapping[str, Mapping[str, UInt8[np.ndarray, "n h w 3"]]], *, side: float = SIDE, apart: float = BLOCK
+) -> Figure:
     """Images of examples: a group of rows for each condition, a row for each of its examples, a column for each part.
 
     Args:
         arrays: For each condition and each part of its examples, one image an example.
+        side: Inches of an image.
+        apart: Inches between groups of rows.
     """
     parts = list(dict.fromkeys(part for found in arrays.values() for part in found))
     counts = {condition: max(map(len, found.values()), default=0) for condition, found in arrays.items()}
     above = TOP + LINE * max((part.count("\n") for part in parts), default=0)
     names = 2 * MARGIN + LETTER * max(map(len, arrays), default=0)
-    width = names + len(parts) * (SIDE + BETWEEN) - BETWEEN + MARGIN
-    height = above + sum(count * (SIDE + BETWEEN) - BETWEEN + BLOCK for count in counts.values()) - BLOCK + MARGIN
+    width = names + len(parts) * (side + BETWEEN) - BETWEEN + MARGIN
+    height = above + sum(count * (side + BETWEEN) - BETWEEN + apart for count in counts.values()) - apart + MARGIN
     with settings(), matplotlib.rc_context({"text.parse_math": False}):
         figure = Figure(figsize=(width, height))
         for column, part in enumerate(parts):
-            middle = names + column * (SIDE + BETWEEN) + SIDE / 2
+            middle = names + column * (side + BETWEEN) + side / 2
             figure.text(middle / width, 1 - (above - 0.08) / height, part, ha="center", va="bottom", size=9.5)
         top = above
         for condition, found in arrays.items():
-            middle = top + (counts[condition] * (SIDE + BETWEEN) - BETWEEN) / 2
+            middle = top + (counts[condition] * (side + BETWEEN) - BETWEEN) / 2
             figure.text(MARGIN / width, 1 - middle / height, condition, va="center", size=9.5)
             for row in range(counts[condition]):
                 for column, part in enumerate(parts):
                     if row < len(found.get(part, ())):
-                        left = names + column * (SIDE + BETWEEN)
-                        box = (left / width, 1 - (top + SIDE) / height, SIDE / width, SIDE / height)
+                        left = names + column * (side + BETWEEN)
+                        box = (left / width, 1 - (top + side) / height, side / width, side / height)
                         axes = figure.add_axes(box)
                         axes.imshow(found[part][row], interpolation="nearest")
                         axes.axis("off")
-                top += SIDE + BETWEEN
-            top += BLOCK - BETWEEN
+                top += side + BETWEEN
+            top += apart - BETWEEN
     return figure

@@ -1,37 +1,18 @@
-"""What the report says of the image study: tables of each part, figures over training, and the sentences with them."""
+"""What the report says of the image study: sentences, with the tables and figures behind them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
-from jaxtyping import Float
 
 from tpr_attention.report.document import Block, Section, Text
-from tpr_attention.report.drawings import Curves
-from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.report.results import Results
-from tpr_attention.report.tables import Column, Table
-from tpr_attention.studies.images.contestants import BLOCKS, MAIN, OTHERS, QUICK, SPLITS, Contestant, series_of
-from tpr_attention.studies.kinds import cost, linked
+from tpr_attention.studies.images.contestants import MAIN, OTHERS
+from tpr_attention.studies.images.figures import answer_grid, at_equal_time, layer_maps, over_training
+from tpr_attention.studies.images.tables import action_table, main_table, others_table, small_table, target_table
+from tpr_attention.studies.images.values import before_clean_up, conditions_of, finished, stored_of
 from tpr_attention.studies.study import Setup
 from tpr_attention.studies.words import listed, percent
 
 __all__ = ["sections", "summary"]
 
-TESTS = {
-    "ood_reference": "reference held out",
-    "ood_transform": "transform held out",
-    "ood_composition": "answer held out",
-}
-SHOWN = {
-    "in_distribution": "in distribution",
-    **{f"{split}.ood_composition": f"{split}, answer held out" for split in SPLITS[:3]},
-}
-EXPLAINED = (
-    "Exactly right: all 12,288 numbers of an image are, after rounding. Factors right: the nearest exact frame has all "
-    "factors of the target. Wrong pixels, IoU and loss are means over seeds."
-)
-NOT_ALL = "Rows with fewer seeds than planned have what is stored."
 PRIOR = (
     "What is built in: one object on black, one colour an object, translation (spectrum), or translation, rotation and "
     "scale (template). Only target images are given; the number of an action is given, and no factor. A quarter of the "
@@ -48,167 +29,26 @@ ANCHORS = (
 )
 
 
-def stored(block: str, results: Results, setup: Setup) -> dict[str, Series]:
-    """The contestants of a part with the runs that are stored."""
-    return _stored(BLOCKS[block], results, setup)
-
-
-def _stored(block: Mapping[str, Contestant], results: Results, setup: Setup) -> dict[str, Series]:
-    found = {name: (one, results.stored(one)) for name, one in series_of(block, setup).items()}
-    return {name: replace(one, specs=tuple(specs)) for name, (one, specs) in found.items() if specs}
-
-
-def conditions_of(split: str) -> dict[str, str]:
-    """The tests of a split, with their names."""
-    known = {"in_distribution": "in distribution"}
-    if split != "union":
-        return known | TESTS
-    return known | {f"{part}.{test}": f"{part}, {words}" for part in SPLITS[:3] for test, words in TESTS.items()}
-
-
-def before_clean_up(results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
-    """The value of each run at the end of training, before a clean-up."""
-    course = results.course(series, condition, metric)
-    if course is None:
-        return np.array([])
-    found: Float[np.ndarray, n] = course.values[:, course.steps == series.specs[0].training.steps][:, 0]
-    return found
-
-
-def _worst(values: Float[np.ndarray, "n"]) -> str:
-    return percent(float(values.min()))
-
-
-def _main_table(results: Results, setup: Setup) -> Iterator[Table]:
-    """The main model on each split and test."""
-    rows = []
-    for split, series in stored("main", results, setup).items():
-        for condition, words in conditions_of(split).items():
-            exact, factors, wrong = (
-                results.final(series, condition, metric) for metric in ("exact", "factors", "wrong_pixels")
-            )
-            raw = before_clean_up(results, series, condition, "iou")
-            rows.append(
-                [
-                    split,
-                    words,
-                    linked(percent(float(exact.mean())), series.specs[0]),
-                    _worst(exact),
-                    _worst(factors),
-                    float(wrong.mean()),
-                    f"{raw.mean():.4f}",
-                    f"{raw.min():.4f}",
-                    len(series.specs),
-                ]
-            )
-    titles = ["exactly right", "worst seed", "factors right, worst seed"]
-    columns = [Column("held out"), Column("test"), *map(Column, titles), Column("wrong pixels", "number")]
-    columns += [Column("IoU before clean-up"), Column("worst seed, before"), Column("seeds", "count")]
-    if rows:
-        yield Table("images-main", f"The main model. {EXPLAINED} {NOT_ALL}", columns, rows)
-
-
-def _others_table(results: Results, setup: Setup) -> Iterator[Table]:
-    """All contestants on the union, without clean-up."""
-    everyone = {
-        **{name: one for name, one in stored("main", results, setup).items() if name == "union"},
-        **_stored({"quick": QUICK["quick"]}, results, setup),
-        **stored("others", results, setup),
-    }
-    held_out = [condition for condition in conditions_of("union") if condition != "in_distribution"]
-    rows = []
-    for name, series in everyone.items():
-        iou = {
-            condition: before_clean_up(results, series, condition, "iou").mean() for condition in conditions_of("union")
-        }
-        factors = {
-            condition: before_clean_up(results, series, condition, "factors").mean()
-            for condition in conditions_of("union")
-        }
-        loss = before_clean_up(results, series, "in_distribution", "loss").mean()
-        words = "unbinding, TPR-Attention, template" if name == "union" else series.label
-        rows.append(
-            [
-                linked(words, series.specs[0]),
-                float(loss),
-                f"{iou['in_distribution']:.3f}",
-                f"{min(iou[condition] for condition in held_out):.3f}",
-                percent(float(factors["in_distribution"])),
-                percent(float(min(factors[condition] for condition in held_out))),
-                *cost(results, series.specs),
-                len(series.specs),
-            ]
-        )
-    columns = [Column("contestant"), Column("loss", "number"), Column("IoU"), Column("IoU, worst test")]
-    columns += [Column("factors right"), Column("factors right, worst test")]
-    columns += [Column("parameters", "count"), Column("seconds", "number"), Column("seeds", "count")]
-    if rows:
-        caption = (
-            "All contestants on the union of the splits, none with a clean-up, after the same steps: in distribution, "
-            f"and in the worst of nine tests with held-out combinations. {EXPLAINED} Seconds of the first row include "
-            f"the clean-up. {NOT_ALL}"
-        )
-        yield Table("images-others", caption, columns, rows)
-
-
-def _small_table(name: str, caption: str, block: str, results: Results, setup: Setup) -> Iterator[Table]:
-    """Loss and error in distribution and out of it, before a clean-up and after."""
-    rows = []
-    for key, series in stored(block, results, setup).items():
-        tests = [
-            test
-            for test in ("in_distribution", "ood")
-            if test in results.store.names(series.specs[0].digest)["conditions"]
-        ]
-        if block == "controls":
-            tests = ["in_distribution", "square_pos.ood_composition"]
-        cells: list[object] = [key if block != "controls" else series.label]
-        for metric in ("nll", "sse", "iou"):
-            cells += [float(before_clean_up(results, series, test, metric).mean()) for test in tests]
-        cells += [percent(float(results.final(series, test, "exact").mean())) for test in tests]
-        rows.append([*cells, len(series.specs)])
-    columns = [Column({"published": "split", "decoders": "decoder", "controls": "what was changed"}[block])]
-    for metric in ("NLL", "SSE", "IoU"):
-        columns += [Column(metric, "number"), Column(f"{metric}, held out", "number")]
-    columns += [Column("exact at the end"), Column("exact at the end, held out"), Column("seeds", "count")]
-    if rows:
-        yield Table(name, f"{caption} {NOT_ALL}", columns, rows)
-
-
-def _figure(results: Results, setup: Setup) -> Iterator[Curves]:
-    """The contestants that are stored, over training."""
-    drawn = {"union": MAIN["union"], "quick": QUICK["quick"], **OTHERS}
-    series = tuple(_stored(drawn, results, setup).values())
-    panels = tuple(
-        Panel("union held out", words, {"test": words}, condition, Band(1, "SE"), series, metric="iou", scale="linear")
-        for condition, words in SHOWN.items()
-    )
-    caption = (
-        "Intersection over union of answers over training, for models that hold out the union of all splits. The "
-        "clean-up comes after training, and is not shown."
-    )
-    if series:
-        yield Curves(Plan("images-contestants", "From two images to an image", caption, panels), results)
-
-
 def summary(results: Results, setup: Setup) -> Iterator[str]:
     """The main result."""
-    main = stored("main", results, setup)
+    main = finished("main", results, setup)
     if "union" in main:
         series = main["union"]
+        diverged = len(stored_of(MAIN, results, setup)["union"].specs) - len(series.specs)
         exact = {condition: results.final(series, condition, "exact") for condition in conditions_of("union")}
         held_out = min(values.min() for condition, values in exact.items() if condition != "in_distribution")
         yield (
             "From two images and an action, trained on target images alone: with a clean-up "
-            f"{_worst(exact['in_distribution'])} of the answers are exactly right in distribution, and "
+            f"{percent(float(exact['in_distribution'].min()))} of the answers are exactly right in distribution, and "
             f"{percent(float(held_out))} in the worst of nine tests with combinations that training never showed"
-            f"{', both in the worst seed' if len(series.specs) > 1 else ', with one seed'}."
+            f"{', both in the worst seed' if len(series.specs) > 1 else ', with one seed'}"
+            f"{'; other seeds diverged' if diverged else ''}."
         )
 
 
 def _operators(results: Results, setup: Setup) -> Iterator[str]:
     """What the composition alone makes of one encoder and decoder."""
-    others, main = stored("others", results, setup), stored("main", results, setup)
+    others, main = finished("others", results, setup), finished("main", results, setup)
     names = [name for name in ("swap", "attention", "mlp", "linear", "interpolate") if name in others]
     if "union" in main and names:
         compared = {"tpr": main["union"]} | {name: others[name] for name in names}
@@ -227,14 +67,23 @@ def _operators(results: Results, setup: Setup) -> Iterator[str]:
 def sections(results: Results, setup: Setup) -> list[Section]:
     """The parts of which something is stored."""
     parts: Mapping[str, Sequence[Block]] = {
-        "Images: the main model": [*map(Text, summary(results, setup)), Text(PRIOR), *_main_table(results, setup)],
+        "Images: the main model": [
+            *map(Text, summary(results, setup)),
+            Text(PRIOR),
+            *layer_maps(results, setup),
+            *main_table(results, setup),
+            *target_table(results, setup),
+            *action_table(results, setup),
+        ],
         "Images: the contestants": [
+            *answer_grid(results, setup),
             *map(Text, _operators(results, setup)),
-            *_figure(results, setup),
-            *_others_table(results, setup),
+            *over_training(results, setup),
+            *at_equal_time(results, setup),
+            *others_table(results, setup),
         ],
         "Images: controls": [
-            *_small_table(
+            *small_table(
                 "images-controls",
                 "The main model without clean-up, where its priors are wrong, and where actions say nothing; held out: "
                 "squares in the right half as answers.",
@@ -244,19 +93,20 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             )
         ],
         "Images: published splits of white sprites": [
-            *_small_table(
+            *small_table(
                 "images-published",
-                "Reconstruction of images, in distribution and held out, before the clean-up; sums over an image. "
-                + ANCHORS,
+                "Reconstruction of images, in distribution and held out, before the clean-up and after it; NLL and SSE "
+                "are sums over an image. " + ANCHORS,
                 "published",
                 results,
                 setup,
             )
         ],
         "Images: decoders alone": [
-            *_small_table(
+            *small_table(
                 "images-decoders",
-                "From true fillers to images, squares of the right half held out (`sqr2tx`); sums over an image.",
+                "From true fillers to images, squares of the right half held out (`sqr2tx`); NLL and SSE are sums over "
+                "an image.",
                 "decoders",
                 results,
                 setup,

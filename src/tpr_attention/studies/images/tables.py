@@ -1,0 +1,186 @@
+"""Tables of the image study."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+from jaxtyping import Float
+
+from tpr_attention.report.panels import Series
+from tpr_attention.report.results import Results
+from tpr_attention.report.tables import Column, Kind, Table
+from tpr_attention.studies.images.contestants import BLOCKS
+from tpr_attention.studies.images.values import (
+    HELD_OUT,
+    ON_UNION,
+    before_clean_up,
+    conditions_of,
+    finished,
+    finished_of,
+)
+from tpr_attention.studies.kinds import cost, linked, training_seconds
+from tpr_attention.studies.study import Setup
+
+__all__ = ["action_table", "main_table", "others_table", "small_table", "target_table"]
+
+EXPLAINED = (
+    "Exactly right: all 12,288 numbers of an image are, after rounding. Factors right: the nearest exact frame has all "
+    "factors of the target. Wrong pixels, IoU and loss are means over seeds."
+)
+NOT_ALL = "Rows with fewer seeds than planned have what is stored and did not diverge."
+NAMED_BY = {"published": "split", "decoders": "decoder"}
+"""Parts whose contestants have the name that they have in the part, and what it is; others have their words."""
+TARGETS = {"known": "known", "held_out": "held out"}
+MEASURED: dict[str, tuple[str, Kind]] = {
+    "nll": ("NLL", "number"),
+    "sse": ("SSE", "number"),
+    "iou": ("IoU", "exact"),
+    "exact": ("exactly right", "share"),
+}
+"""Metrics of smaller tables, with the title and the kind of their columns."""
+
+
+def main_table(results: Results, setup: Setup) -> Iterator[Table]:
+    """The main model on each split and test."""
+    rows = []
+    for split, series in finished("main", results, setup).items():
+        for condition, words in conditions_of(split).items():
+            exact, factors, wrong = (
+                results.final(series, condition, metric) for metric in ("exact", "factors", "wrong_pixels")
+            )
+            raw = before_clean_up(results, series, condition, "iou")
+            shares = float(exact.min()), float(factors.min())
+            mean = linked(float(exact.mean()), series.specs[0])
+            iou = _rounded(raw.mean()), _rounded(raw.min())
+            rows.append([split, words, mean, *shares, float(wrong.mean()), *iou, len(series.specs)])
+    columns = [Column("held out"), Column("test"), Column("exactly right", "share"), Column("worst seed", "share")]
+    columns += [Column("factors right, worst seed", "share"), Column("wrong pixels", "number")]
+    columns += [Column("IoU before clean-up", "exact"), Column("worst seed, before", "exact"), Column("seeds", "count")]
+    if rows:
+        yield Table("images-main", f"The main model. {EXPLAINED} {NOT_ALL}", columns, rows)
+
+
+def target_table(results: Results, setup: Setup) -> Iterator[Table]:
+    """The main model where an input is held out, by whether the answer is held out too."""
+    rows = []
+    for split, series in finished("main", results, setup).items():
+        for condition, words in conditions_of(split).items():
+            exact = _by_seed(results, series, condition, "target", "exact")
+            factors, wrong = (
+                results.by_group(series, condition, "target", metric) for metric in ("factors", "wrong_pixels")
+            )
+            for target, values in exact.items() if len(exact) > 1 else ():  # elsewhere all answers are alike
+                shares = linked(fmean(values), series.specs[0]), min(values), factors[target]
+                rows.append([split, words, TARGETS[target], *shares, wrong[target], len(values)])
+    columns = [Column("held out"), Column("test"), Column("answer"), Column("exactly right", "share")]
+    columns += [Column("worst seed", "share"), Column("factors right", "share"), Column("wrong pixels", "number")]
+    if rows:
+        caption = (
+            "The main model where an input is held out, by whether the answer is. One factor of the other image can "
+            f"lead out of what is held out. {EXPLAINED} {NOT_ALL}"
+        )
+        yield Table("images-targets", caption, [*columns, Column("seeds", "count")], rows)
+
+
+def action_table(results: Results, setup: Setup) -> Iterator[Table]:
+    """How often the main model is exactly right under each action."""
+    found = {
+        (split, words): (series, results.by_group(series, condition, "action", "exact"))
+        for split, series in finished("main", results, setup).items()
+        for condition, words in conditions_of(split).items()
+    }
+    actions = list(dict.fromkeys(action for _, shares in found.values() for action in shares))
+    rows = [
+        [split, words, *map(shares.get, actions), len(series.specs)]
+        for (split, words), (series, shares) in found.items()
+        if shares
+    ]
+    columns = [Column("held out"), Column("test"), *(Column(action, "share") for action in actions)]
+    if rows:
+        caption = "The main model: exactly right by action. Means over seeds; a dash where a test lacks an action."
+        yield Table("images-actions", caption, [*columns, Column("seeds", "count")], rows)
+
+
+def others_table(results: Results, setup: Setup) -> Iterator[Table]:
+    """All contestants on the union, without clean-up."""
+    held_out = [condition for condition in conditions_of("union") if condition != "in_distribution"]
+    rows = []
+    for name, series in finished_of(ON_UNION, results, setup).items():
+        iou, factors = (
+            {
+                condition: float(before_clean_up(results, series, condition, metric).mean())
+                for condition in conditions_of("union")
+            }
+            for metric in ("iou", "factors")
+        )
+        words = "unbinding, TPR-Attention, template" if name == "union" else series.label
+        rows.append(
+            [
+                linked(words, series.specs[0]),
+                float(before_clean_up(results, series, "in_distribution", "loss").mean()),
+                _rounded(iou["in_distribution"]),
+                _rounded(min(iou[condition] for condition in held_out)),
+                factors["in_distribution"],
+                min(factors[condition] for condition in held_out),
+                *cost(results, series.specs),
+                training_seconds(results, series.specs),
+                len(series.specs),
+            ]
+        )
+    columns = [
+        Column("contestant"),
+        Column("loss", "number"),
+        Column("IoU", "exact"),
+        Column("IoU, worst test", "exact"),
+    ]
+    columns += [Column("factors right", "share"), Column("factors right, worst test", "share")]
+    columns += [Column("parameters", "count"), Column("seconds", "number"), Column("CPU seconds of steps", "number")]
+    if rows:
+        caption = (
+            "All contestants on the union of the splits, none with a clean-up, after the same steps: in distribution, "
+            f"and in the worst of nine tests with held-out combinations. {EXPLAINED} Seconds of the first row include "
+            f"the clean-up. {NOT_ALL}"
+        )
+        yield Table("images-others", caption, [*columns, Column("seeds", "count")], rows)
+
+
+def small_table(name: str, caption: str, block: str, results: Results, setup: Setup) -> Iterator[Table]:
+    """Loss and error in distribution and out of it, before a clean-up and, if there is one, after it."""
+    has_clean_up = any(one.keys.get("model.clean_up") for one in BLOCKS[block].values())
+    tests = {"in_distribution": "in distribution", "ood": "held out", HELD_OUT: "held out"}
+    rows = []
+    for key, series in finished(block, results, setup).items():
+        there = results.store.names(series.specs[0].digest)["conditions"]
+        for test in (test for test in tests if test in there):
+            cells: list[object] = []
+            for metric in MEASURED:
+                cells.append(_mean(metric, before_clean_up(results, series, test, metric)))
+                if has_clean_up:
+                    cells.append(_mean(metric, results.final(series, test, metric)))
+            first = linked(key if block in NAMED_BY else series.label, series.specs[0])
+            rows.append([first, tests[test], *cells, len(series.specs)])
+    columns = [Column(NAMED_BY.get(block, "contestant")), Column("test")]
+    for title, kind in MEASURED.values():
+        columns += [Column(title, kind), Column(f"{title} after clean-up", kind)][: 1 + has_clean_up]
+    if rows:
+        yield Table(name, f"{caption} {NOT_ALL}", [*columns, Column("seeds", "count")], rows)
+
+
+def _mean(metric: str, values: Float[np.ndarray, "n"]) -> float:
+    """The mean over seeds, with as many digits as are shown of an IoU."""
+    return _rounded(values.mean()) if metric == "iou" else float(values.mean())
+
+
+def _rounded(iou: float) -> float:
+    """An intersection over union with four digits behind the point."""
+    return round(float(iou), 4)
+
+
+def _by_seed(results: Results, series: Series, condition: str, grouping: str, metric: str) -> dict[str, list[float]]:
+    """The values of a metric by group, one a seed."""
+    found: dict[str, list[float]] = {}
+    for spec in series.specs:
+        for group, value in results.by_group(replace(series, specs=(spec,)), condition, grouping, metric).items():
+            found.setdefault(group, []).append(value)
+    return found
