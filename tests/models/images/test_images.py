@@ -11,6 +11,7 @@ from tpr_attention.models.images import composer, image_model
 from tpr_attention.models.images.autoencoder import ImageAutoencoder, ImageDecoder
 from tpr_attention.models.images.composer import ImageComposer
 from tpr_attention.models.images.parts import COMPOSITIONS, DECODERS, ENCODERS, TINY, Substitution, Swap
+from tpr_attention.nn.images.pose_memory import PoseMemory
 from tpr_attention.tasks.images.composition import ImageComposition
 
 SIZES = {"num_roles": 5, "side": 64, "channels": 3}
@@ -152,6 +153,8 @@ def test_errors_name_the_argument(make, as_users_run_it):
                 make(decoder=decoder, clean_up=True)
     with pytest.raises(TypeError, match=r"^clean_up: expected True or False, got 'no'$"):
         make(clean_up="no")
+    with pytest.raises(ValueError, match=r"^verify: expected clean_up=True beside it"):
+        make(verify=True)
     with pytest.raises(ValueError, match=r"^decoder: expected one of .* did you mean 'template'"):
         make(decoder="templates")
     with pytest.raises(ValueError, match=r"^encoder: expected one of "):
@@ -169,7 +172,7 @@ def finished(batch):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_model, "LOOKED_AT", 50)
         patch.setattr(image_model, "REFINED", (3, 2, 15))
-        patch.setattr(image_model, "negative_log_likelihood", lambda output, target: 0 * output)  # codes are kept
+        patch.setattr(PoseMemory, "forget", lambda memory: None)  # codes are kept
         before = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
         after = copy.deepcopy(before)
         steps = after.finishing_steps
@@ -181,15 +184,31 @@ def finished(batch):
 
 @pytest.mark.parametrize("keeps", [False, True])
 def test_codes_that_draw_worse_are_forgotten(keeps, batch, monkeypatch):
+    """Worse are those that draw fewer images rightly: here all of them, or none where fillers draw all."""
     monkeypatch.setattr(image_model, "LOOKED_AT", 50)
     monkeypatch.setattr(image_model, "REFINED", (1, 1, 1))
     model = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
-    worse = -1.0 if keeps else 1.0
-    draw = model.memory.draw
-    monkeypatch.setattr(model.memory, "draw", lambda codes: worse + draw(codes))
-    monkeypatch.setattr(image_model, "negative_log_likelihood", lambda output, target: output)
+    images = torch.cat([batch.inputs[0], batch.inputs[1], batch.target])
+    drawn = (images, 1 - images) if keeps else (1 - images, images)
+    monkeypatch.setattr(model.memory, "draw", lambda codes: drawn[0])
+    monkeypatch.setattr(model.decoder, "forward", lambda objects: drawn[1])
     list(model.finish(itertools.repeat(batch), torch.Generator().manual_seed(0)))
     assert (model.memory.counts["shapes"] > 0) == keeps
+
+
+def test_verified_objects_are_read_as_the_codes_that_draw_the_images(finished, batch):
+    """Whatever the encoder says: here that of one image is believed for all."""
+    model = copy.deepcopy(finished[1])
+    images = batch.inputs[0][:3]
+    with torch.no_grad():
+        codes = model.memory.read(model.encoder(images), model.decoder)
+        masks = (model.memory.field(codes) > 0).float()
+        coloured = masks.unsqueeze(1) * images.amax((2, 3), keepdim=True)
+        model.verify = True
+        read = model.memory.read(model.read(coloured), model.decoder)
+        drawn = (model.memory.field(read) > 0).float()
+        assert torch.equal(model.train().read(coloured), model.encoder(coloured))  # nothing is verified in training
+    assert ((drawn != masks).sum((1, 2)) <= 2).all()
 
 
 def test_before_it_is_finished_a_model_draws_by_fillers(finished, batch):
@@ -213,7 +232,7 @@ def test_when_it_is_finished_it_draws_by_codes_but_not_in_training(finished, bat
 def test_finishing_changes_buffers_alone(finished):
     before, after, _, steps, pauses = finished
     assert steps == 20
-    assert pauses == 2 + 8  # two batches of 27 images were looked at
+    assert pauses == 2 + 3 + 2  # two batches of 27 images were looked at, and none was read well enough to be fitted
     for (name, one), (_, other) in zip(before.named_parameters(), after.named_parameters(), strict=True):
         assert torch.equal(one, other), name
         assert other.requires_grad

@@ -153,3 +153,29 @@ def test_the_same_seed_finds_the_same_bits(found):
     again.find(objects, decoder, generator)
     for (name, one), (_, other) in zip(memory.named_buffers(), again.named_buffers(), strict=True):
         assert torch.equal(one, other), name
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2, 3, 4])
+def test_codes_that_are_read_wrongly_are_found_by_drawing(wrong, found):
+    """Another shape, scale or angle, or a place beside the true one."""
+    memory, decoder, objects, _ = found
+    codes = memory.read(objects[:60], decoder)
+    masks = (memory.field(codes) > 0).float()
+    given = codes.clone()
+    limits = [2, 3, 5, 4, 2]
+    given[::2, wrong] = (given[::2, wrong] + 1) % limits[wrong] if wrong < 3 else (given[::2, wrong] - 1).clamp_min(0)
+    assert (given != codes).any()
+    again = memory.verified(given, masks)
+    assert ((memory.field(again) > 0).float() == masks).all()
+    assert torch.equal(memory.verified(codes, masks), codes)
+
+
+def test_objects_of_codes_are_read_as_these(found):
+    memory, decoder, objects, _ = found
+    read = memory.read(objects, decoder)
+    other = read[torch.randperm(len(read), generator=torch.Generator().manual_seed(1))]
+    other[:, 5] = read[:, 5]
+    with torch.no_grad():
+        made = memory.objects(other, objects, decoder)
+        assert torch.equal(memory.read(made, decoder), other)
+    assert torch.equal(made[:, 4], objects[:, 4])

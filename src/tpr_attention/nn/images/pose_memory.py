@@ -129,12 +129,12 @@ class PoseMemory(nn.Module):
     def verified(self, codes: Codes, masks: Float[Tensor, "b height width"]) -> Codes:
         """Better codes of images that these draw badly: analysis by synthesis.
 
-        All shapes with all their scales, all angles, and neighbouring places are drawn in turn, and what has the fewest
+        All angles, neighbouring places, and all shapes with all their scales are drawn in turn, and what has the fewest
         wrong pixels is kept. An outline is drawn well at every place, also where it was never read.
         """
         best, wrong = codes.clone(), self._wrong(codes, masks)
         for _ in range(PASSES):
-            for others in (self._other_shapes, self._other_angles, self._other_places):
+            for others in (self._other_angles, self._other_places, self._other_shapes):
                 doubted = (wrong > DOUBTED).nonzero().flatten()
                 tried = others(best[doubted])
                 errors = self._wrong(tried.flatten(0, 1), masks[doubted].repeat_interleave(tried.shape[1], 0))

@@ -62,6 +62,8 @@ def refine(
     for masks, codes in islice(examples, gathered):
         gathering.add(masks, codes)
         yield
+    if not gathering.parts:  # all images were read wrongly
+        return
     points = gathering.points()
     rounds = [0, *(level for level in range(len(levels)) for _ in range(ROUNDS))]
     for number, level in enumerate(rounds):
@@ -161,7 +163,8 @@ class _Gathering:
         near = logits.abs() <= logits.abs().quantile(NEAR)
         other = torch.rand(len(image), generator=self.generator, device=self.generator.device).to(logits) < FARTHER
         codes, pixels, labels = points.some((near | is_wrong | other) & is_read[image])
-        self.parts.append(Points(codes.to(torch.uint8), pixels.floor().to(torch.uint8), labels > 0.5))
+        if len(labels):
+            self.parts.append(Points(codes.to(torch.uint8), pixels.floor().to(torch.uint8), labels > 0.5))
 
     def points(self) -> Points:
         """All that was gathered."""
