@@ -50,7 +50,7 @@ def whole(tmp_path_factory):
                 for test in tests
                 for step, values in [
                     (0, (1.0,) * 7),
-                    (steps, (0.1, 9.0, 2.0, 0.5, 5.0, 0.0, 0.25)),
+                    (steps, (0.1, 9.0, 2.0, 0.25 if test == "scale_pos.ood_reference" else 0.5, 5.0, 0.0, 0.25)),
                     *((after, end(spec, test)) for after in cleaned),
                 ]
             ]
@@ -78,8 +78,20 @@ def test_the_worst_seed_and_the_worst_test_are_said(whole):
 
 def test_contestants_are_compared_before_the_clean_up(whole):
     table = next(table for table in compose(whole, SETUP)[0].tables if table.name == "images-others")
-    assert len(table.rows) == 13  # with the quick version
-    assert {tuple(row[1:6]) for row in table.texts()} == {("0.10", "0.500", "0.500", "25.0 %", "25.0 %")}
+    assert len(table.rows) == 14  # with the quick version
+    assert {tuple(row[1:6]) for row in table.texts()} == {("0.10", "0.500", "0.250", "25.0 %", "25.0 %")}
+
+
+def test_labels_have_a_table_of_their_own(whole):
+    document, _ = compose(whole, SETUP)
+    names = {table.name: table for table in document.tables}
+    assert [row[0] for row in names["images-labelled"].texts()] == ["unbinding, template", "convolution, deconvolution"]
+    assert {tuple(row[1:]) for row in names["images-labelled"].texts()} == {
+        ("0.500", "0.250", "0.0 %", "0.0 %", "25.0 %", "25.0 %", "2")
+    }
+    labelled = {spec.digest for spec in SPECS if spec.task.options.get("factor_labels")}
+    assert labelled == {spec.digest for spec in SPECS if spec.model.name == "images-labelled"}
+    assert len(labelled) == 2 * SETUP.seeds
 
 
 def test_the_setup_that_is_found_out_shows_all_runs(whole):
