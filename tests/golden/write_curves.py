@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from tests.models.images.cases import images
 from tests.models.recall.cases import recall
 from tpr_attention.models import MODELS
 from tpr_attention.training.points import Point
@@ -27,10 +28,10 @@ def _recall(model):
 
 def _images(model):
     """With the task of the conformance tests, in small batches."""
-    case = "images-composition" if model == "images-composer" else "images-reconstruction"
-    given = {"task.given": "fillers"} if model == "images-decoder" else {}
+    case = images(model)
+    task = {f"task.{key}": value for key, value in case.task_options.items()}
     small = {"training.batch_size": 4, "training.train_examples": 200, "training.test_examples": 12, "task.angles": 9}
-    return {"task": case, **given, **small, "training.learning_rate": 0.001}
+    return {"task": case.task, **task, **small, "training.learning_rate": 0.001}
 
 
 TASKS = {

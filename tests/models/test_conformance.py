@@ -8,6 +8,7 @@ from tpr_attention.models import MODELS
 
 from . import contestants
 from .conformance import CHECKS, Case
+from .images.cases import images
 from .recall.cases import recall
 
 # A key's bias moves all logits of a query alike, which a softmax does not see.
@@ -20,11 +21,7 @@ CASES = {
         random_start=name not in ("linear", "linear-floor", "oracle"),
     ),
     "recall": recall,
-    "images": lambda name: Case(
-        name,
-        "images-composition" if name == "images-composer" else "images-reconstruction",
-        {"given": "fillers"} if name == "images-decoder" else {},
-    ),
+    "images": images,
 }
 """For each folder of `models`, the case of a model."""
 

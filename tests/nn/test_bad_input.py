@@ -16,6 +16,7 @@ from tpr_attention.nn import (
     HigherOrderActionTPRAttention,
     LinearQueries,
     State,
+    TemplateDecoder,
     TPRAttention,
 )
 
@@ -280,3 +281,15 @@ def test_a_conjunction_whose_memory_no_machine_holds():
     assert layer(objects).shape == objects.shape  # which builds no memory
     with refused(ValueError, "num_roles=6, filler_dim=3, num_matches=40: expected sizes whose numbers fit into"):
         layer.stream(objects)
+
+
+@pytest.mark.parametrize(("role", "value"), [(1, torch.nan), (2, torch.nan), (3, torch.nan), (1, torch.inf), (1, 1e30)])
+def test_what_is_not_finite_stays_so_and_does_not_end_the_process(role, value, generator):
+    """A coordinate that is no number ends the process in the backward of `grid_sample`."""
+    decoder = TemplateDecoder(16, 1, 4, resolution=9)
+    objects = torch.randn(2, 5, 4, generator=generator)
+    objects[0, role, 0] = value
+    images = decoder(objects.requires_grad_())
+    images.sum().backward()
+    assert not images[0].isfinite().any() or value == 1e30
+    assert images[1].isfinite().all()

@@ -37,6 +37,7 @@ MODELS: dict[str, str] = {
     "contextual-attention": f"{_RECALL}.contextual_attention:ContextualAttention",
     "hops-tpr": f"{_RECALL}.hops:HopsTPR",
     "images-composer": f"{_IMAGES}.composer:ImageComposer",
+    "images-labelled": f"{_IMAGES}.labelled:ImageLabelled",
     "images-autoencoder": f"{_IMAGES}.autoencoder:ImageAutoencoder",
     "images-decoder": f"{_IMAGES}.autoencoder:ImageDecoder",
 }

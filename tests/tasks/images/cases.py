@@ -18,6 +18,7 @@ CASES = {
     "images-composition": Case("images-composition", {"angles": 2}, shows_what_is_held_out),
     "images-union": Case("images-composition", {"split": "union", "angles": 2}, shows_what_is_held_out),
     "images-noisy": Case("images-composition", {"angles": 2, "distortion": "noisy", "shuffle_actions": True}),
+    "images-labelled": Case("images-composition", {"angles": 2, "factor_labels": True}, shows_what_is_held_out),
     "images-reconstruction": Case("images-reconstruction", {"angles": 2}, shows_what_is_held_out),
     "images-fillers": Case(
         "images-reconstruction", {"angles": 2, "split": "r2r-3", "given": "fillers"}, shows_what_is_held_out

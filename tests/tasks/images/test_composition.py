@@ -7,6 +7,7 @@ from tpr_attention.tasks.composition.factors import substitute
 from tpr_attention.tasks.composition.held_out import HeldOut
 from tpr_attention.tasks.composition.splits import SPLITS
 from tpr_attention.tasks.images.composition import ImageComposition
+from tpr_attention.tasks.images.fillers import true_fillers
 from tpr_attention.tasks.images.floors import nearest_known
 from tpr_attention.tasks.images.frames import draw_frames, numbers_of
 from tpr_attention.tasks.images.reading import read_frames
@@ -117,6 +118,24 @@ def test_the_oracle_is_exact(distortion):
         for name in ("exact", "iou", "factors", "factors_modulo_symmetry"):
             assert found[name].min() == 1, name
         assert found["loss"].max() == 0
+
+
+def test_factor_labels_are_the_true_fillers_of_both_inputs():
+    plain, labelled = (ImageComposition("union", angles=2, factor_labels=labels) for labels in (False, True))
+    rows = plain.draw_examples("square_pos.ood_transform", 40, generator())
+    assert torch.equal(rows, labelled.draw_examples("square_pos.ood_transform", 40, generator()))
+    (*seen, reference, transform), target, *_ = labelled.batch(rows, torch.float64)
+    for one, other in zip(seen, plain.batch(rows, torch.float64).inputs, strict=True):
+        assert torch.equal(one, other)
+    pair = [labelled.grid.rows(rows[:, k]) for k in range(2)]
+    assert torch.equal(reference, true_fillers(pair[0], torch.float64))
+    assert torch.equal(transform, true_fillers(pair[1], torch.float64))
+    examples = torch.arange(40)
+    reference[examples, rows[:, 2]] = transform[examples, rows[:, 2]]  # the role of an action is that of its factor
+    assert torch.equal(reference, true_fillers(substitute(*pair, rows[:, 2]), torch.float64))
+    assert labelled.sizes == {**plain.sizes, "filler_dim": 8}
+    assert labelled.stack_key != plain.stack_key
+    assert torch.equal(labelled.best_answer(*seen, reference, transform), target)
 
 
 def test_floors_are_in_order():

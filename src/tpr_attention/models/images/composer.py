@@ -7,15 +7,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.functional.images.likelihood import negative_log_likelihood
-from tpr_attention.functional.signature import choose
+from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import StartsAtCopy
 from tpr_attention.models.images.image_model import ImageModel, Images, Objects
 from tpr_attention.models.images.parts import COMPOSITIONS, Substitution
+from tpr_attention.models.images.reencoding import reencoding_error
 
 __all__ = ["EAGER", "ImageComposer"]
 
 REDRAWN = 4  # of so many references in training, one is also drawn again
 APART = 5e-5  # how much it costs that a role is changed by what another role has
+REENCODED = 1e-3  # how much it costs that no role is read of what is drawn of recombined objects
 EAGER = 5.0
 """How much faster than the rest an update is learned that can have any size."""
 
@@ -32,6 +34,8 @@ class ImageComposer(ImageModel):
         filler_dim: Numbers of each filler.
         clean_up: Whether a memory of codes is found after training; for the decoder "template".
         verify: Whether codes that are read are verified by drawing them, and replaced by better ones if there are.
+        reencode: Whether the encoder is also trained to read what is drawn of recombined references; see
+            `reencoding_error`.
     """
 
     def __init__(
@@ -46,22 +50,27 @@ class ImageComposer(ImageModel):
         filler_dim: int = 8,
         clean_up: bool = False,
         verify: bool = False,
+        reencode: bool = False,
     ) -> None:
+        expect_bool(reencode=reencode)
         super().__init__(side, channels, num_roles, filler_dim, encoder, decoder, clean_up, verify)
         self.composition = choose("composition", composition, COMPOSITIONS)(num_actions, num_roles, filler_dim)
+        self.reencode = reencode
 
     def forward(self, reference: Images, transform: Images, action: Float[Tensor, "b a"]) -> Images:
         """The answer: how likely each number is one."""
         return self.drawn(self.composed(reference, transform, action)[0])
 
     def with_penalty(self, reference: Images, transform: Images, action: Float[Tensor, "b a"]) -> tuple[Images, Tensor]:
-        """The answers, and the loss of the references that are drawn again."""
+        """The answers, and the loss of the references that are drawn again, and that of reading them recombined."""
         answers, references = self.composed(reference, transform, action)
         few = max(1, len(reference) // REDRAWN)
         drawn: Tensor = self.decoder(torch.cat([answers, references[:few]]))
         penalty = negative_log_likelihood(drawn[len(reference) :], reference[:few]).mean() * few / len(reference)
         if isinstance(self.composition, Substitution):
             penalty = penalty + APART * self.composition.across_roles()
+        if self.reencode:
+            penalty = penalty + REENCODED * reencoding_error(self.encoder, self.decoder, references)
         return drawn[: len(reference)], penalty
 
     def composed(self, reference: Images, transform: Images, action: Float[Tensor, "b a"]) -> tuple[Objects, Objects]:

@@ -15,6 +15,7 @@ from tpr_attention.functional.signature import expect, expect_number, expect_pos
 __all__ = ["BindingDecoder", "Pose", "SpectrumDecoder", "TemplateDecoder"]
 
 GAIN = 4.0  # of colours and fields: how large their logarithms of odds are for fillers of order one
+MOST_LOG = 20.0  # of a scale: beyond, a template is one point or the whole image
 BACKGROUND = -3.0  # the logarithm of odds of a pixel that nothing is known of
 
 
@@ -208,10 +209,14 @@ class TemplateDecoder(BindingDecoder):
         return found
 
     def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
-        pose = self.pose(objects)
-        cells = own_frame(pose, self.side, self.reach)
+        centre, direction, log_scale = self.pose(objects)
+        # What is not finite stays so in the field, but not in coordinates: there it would end the process.
+        finite = Pose(centre.nan_to_num(), direction.nan_to_num(), log_scale.nan_to_num().clamp(-MOST_LOG, MOST_LOG))
+        doubt = 0 * (centre.sum(-1) + direction.sum(-1) + log_scale)
+        cells = own_frame(finite, self.side, self.reach)
         template = self.template(objects[..., 0, :]).unsqueeze(-3)
-        return F.grid_sample(template, cells, "bilinear", "border", align_corners=True).squeeze(-3)
+        field = F.grid_sample(template, cells, "bilinear", "border", align_corners=True).squeeze(-3)
+        return field + doubt[..., None, None]
 
 
 def own_frame(pose: Pose, side: int, reach: float) -> Float[Tensor, "b height width uv"]:

@@ -12,6 +12,7 @@ __all__ = [
     "CONTROLS",
     "DECODERS",
     "FIRST_SEED",
+    "LABELLED",
     "MAIN",
     "OTHERS",
     "PUBLISHED",
@@ -109,6 +110,11 @@ OTHERS = {
     "convolution-template": Contestant(
         "convolution, TPR-Attention, template", Look("#8f8cd0", (1, 1), ">"), _parts("convolution", "template")
     ),
+    "convolution-template-reencode": Contestant(
+        "convolution, TPR-Attention, template, re-encoded",
+        Look("#e08a5b", (5, 1.5), "d"),
+        {**_parts("convolution", "template"), "model.reencode": True},
+    ),
     "convolution": Contestant(
         "convolution, TPR-Attention, deconvolution",
         Look("#6b7280", (1, 1), "X"),
@@ -166,13 +172,40 @@ DECODERS = {
 }
 """Name of a decoder to it alone, given true fillers."""
 
+LABELLED = {
+    encoder: Contestant(
+        f"{encoder}, {decoder}",
+        look,
+        {
+            **COMPOSITION,
+            "task.split": "union",
+            "task.factor_labels": True,
+            "model": "images-labelled",
+            "model.encoder": encoder,
+            "model.decoder": decoder,
+        },
+    )
+    for encoder, decoder, look in (
+        ("unbinding", "template", _MAIN_LOOK),
+        ("convolution", "deconvolution", OTHERS["convolution"].look),
+    )
+}
+"""Name of an encoder to it and a decoder, trained with factor labels on the union of the splits."""
+
 QUICK = {
     "quick": Contestant("unbinding, TPR-Attention, template", _MAIN_LOOK, _parts("unbinding", "template"), seeds=1),
     "linear": OTHERS["linear"],
 }
 """A part of the study that takes minutes: the main model without its clean-up, and one that does not compose."""
 
-BLOCKS = {"main": MAIN, "others": OTHERS, "controls": CONTROLS, "published": PUBLISHED, "decoders": DECODERS}
+BLOCKS = {
+    "main": MAIN,
+    "others": OTHERS,
+    "controls": CONTROLS,
+    "published": PUBLISHED,
+    "decoders": DECODERS,
+    "labelled": LABELLED,
+}
 """The parts of the study."""
 
 

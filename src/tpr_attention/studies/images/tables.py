@@ -22,7 +22,7 @@ from tpr_attention.studies.images.values import (
 from tpr_attention.studies.kinds import cost, linked, training_seconds
 from tpr_attention.studies.study import Setup
 
-__all__ = ["action_table", "main_table", "others_table", "small_table", "target_table"]
+__all__ = ["action_table", "labelled_table", "main_table", "others_table", "small_table", "target_table"]
 
 EXPLAINED = (
     "Exactly right: all 12,288 numbers of an image are, after rounding. Factors right: the nearest exact frame has all "
@@ -165,6 +165,25 @@ def small_table(name: str, caption: str, block: str, results: Results, setup: Se
         columns += [Column(title, kind), Column(f"{title} after clean-up", kind)][: 1 + has_clean_up]
     if rows:
         yield Table(name, f"{caption} {NOT_ALL}", [*columns, Column("seeds", "count")], rows)
+
+
+def labelled_table(caption: str, results: Results, setup: Setup) -> Iterator[Table]:
+    """Models that are told factors in training: in distribution, and in the worst test."""
+    known, *held_out = conditions_of("union")
+    shown: dict[str, tuple[str, Kind]] = {**MEASURED, "factors": ("factors right", "share")}
+    metrics = ("iou", "exact", "factors")
+    rows = []
+    for series in finished("labelled", results, setup).values():
+        cells: list[object] = [linked(series.label, series.specs[0])]
+        for metric in metrics:
+            worst = min(_mean(metric, results.final(series, test, metric)) for test in held_out)
+            cells += [_mean(metric, results.final(series, known, metric)), worst]
+        rows.append([*cells, len(series.specs)])
+    columns = [Column("encoder and decoder")]
+    for title, kind in map(shown.__getitem__, metrics):
+        columns += [Column(title, kind), Column(f"{title}, worst test", kind)]
+    if rows:
+        yield Table("images-labelled", f"{caption} {EXPLAINED} {NOT_ALL}", [*columns, Column("seeds", "count")], rows)
 
 
 def _mean(metric: str, values: Float[np.ndarray, "n"]) -> float:

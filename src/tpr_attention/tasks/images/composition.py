@@ -14,6 +14,7 @@ from tpr_attention.tasks.composition.pairs import Pairing
 from tpr_attention.tasks.composition.splits import SPLITS
 from tpr_attention.tasks.composition.task import expect_every_action
 from tpr_attention.tasks.images.distortions import add_noise, sharpen, soften
+from tpr_attention.tasks.images.fillers import FILLER_DIM, true_fillers
 from tpr_attention.tasks.images.floors import image_floors, nearest_known
 from tpr_attention.tasks.images.frames import SIDE, as_pictures, coloured_grid, draw_frames, numbers_of
 from tpr_attention.tasks.images.metrics import MeasuredImages
@@ -46,6 +47,8 @@ class ImageComposition(MeasuredImages):
         distortion: A control where priors of decoders are wrong: "warped" bends the canvas of all images, "smooth"
             softens the edges of inputs, and "noisy" adds normal noise of standard deviation 0.1 to inputs.
         shuffle_actions: A control where nothing can be learned of actions: in training the model is told a random one.
+        factor_labels: Whether a model is also given the true fillers `[n, 5, 8]` of the reference and of the transform,
+            after the action; see `true_fillers`. Tests have them too: what a model does with them there is its own.
 
     >>> task = ImageComposition("square_red")
     >>> batch = task.draw("ood_composition", 4, torch.Generator().manual_seed(0), torch.float32)
@@ -59,11 +62,12 @@ class ImageComposition(MeasuredImages):
         angles: int = 9,
         distortion: Literal["none", "warped", "smooth", "noisy"] = "none",
         shuffle_actions: bool = False,
+        factor_labels: bool = False,
     ) -> None:
-        expect_bool(shuffle_actions=shuffle_actions)
+        expect_bool(shuffle_actions=shuffle_actions, factor_labels=factor_labels)
         self.grid, self.angles = coloured_grid(angles), angles
         self.distortion, self.shuffle_actions = choose("distortion", distortion, DISTORTIONS), shuffle_actions
-        self.warped = distortion == "warped"
+        self.warped, self.factor_labels = distortion == "warped", factor_labels
         self.held_out = HeldOut(self.grid, find_split(split, {**SPLITS, "union": _union}, self.grid))
         if split == "union":
             parts = {name: HeldOut(self.grid, part) for name, part in SPLITS.items()}
@@ -75,18 +79,20 @@ class ImageComposition(MeasuredImages):
         self.group_names = {"action": tuple(self.grid.actions), "target": ("known", "held_out")}
         actions = len(self.grid.actions)
         self.sizes = {"num_actions": actions, "num_roles": actions, "side": SIDE, "channels": CHANNELS}
+        if factor_labels:
+            self.sizes["filler_dim"] = FILLER_DIM
 
     @property
     def stack_key(self) -> Hashable:
         """Equal for tasks whose batches have the same shapes and whose measures are the same functions."""
-        return type(self).__name__, self.conditions, self.angles, self.warped
+        return type(self).__name__, self.conditions, self.angles, self.warped, self.factor_labels
 
     def draw(self, condition: str, count: int, generator: torch.Generator, dtype: torch.dtype) -> Batch:
         """Draw images of independent pairs of one condition."""
         return self.batch(self.draw_examples(condition, count, generator), dtype)
 
     def draw_examples(self, condition: str, count: int, generator: torch.Generator) -> Int64[Tensor, "n 5"]:
-        """Draw pairs, as numbers of their objects. The pairs are the same for all distortions and labels."""
+        """Draw pairs, as numbers of their objects. The pairs are the same whatever else is asked for."""
         pairs = self.pairing.draw(condition, count, generator)
         label, seed = pairs.action, torch.zeros(count, dtype=torch.long)
         if self.shuffle_actions and condition == "train":
@@ -98,7 +104,8 @@ class ImageComposition(MeasuredImages):
     def batch(self, examples: Int64[Tensor, "n 5"], dtype: torch.dtype) -> Batch:
         """Draw the images of these examples; the same rows give the same bits."""
         first, second, action, label, seed = examples.unbind(1)
-        target = substitute(self.grid.rows(first), self.grid.rows(second), action)
+        pair = self.grid.rows(first), self.grid.rows(second)
+        target = substitute(*pair, action)
         everything = self.grid.rows(torch.cat([first, second, numbers_of(target)]))
         reference, transform, answer = draw_frames(everything, dtype, self.warped).chunk(3)
         if self.distortion == "smooth":
@@ -106,7 +113,8 @@ class ImageComposition(MeasuredImages):
         if self.distortion == "noisy":
             reference, transform = add_noise(torch.cat([reference, transform], 1), seed).chunk(2, 1)
         inputs = reference, transform, torch.eye(len(self.grid.actions), dtype=dtype)[label]
-        return Batch(inputs, answer, {"action": action, "target": self.held_out(target).long()})
+        labels = tuple(true_fillers(factors, dtype) for factors in pair) if self.factor_labels else ()
+        return Batch((*inputs, *labels), answer, {"action": action, "target": self.held_out(target).long()})
 
     def read(self, images: Float[Tensor, "n 3 64 64"]) -> Reading:
         """Which objects inputs show, whatever was done to them."""
@@ -115,9 +123,16 @@ class ImageComposition(MeasuredImages):
 
     @torch.no_grad()
     def best_answer(
-        self, reference: Float[Tensor, "n 3 64 64"], transform: Float[Tensor, "n 3 64 64"], action: Float[Tensor, "n a"]
+        self,
+        reference: Float[Tensor, "n 3 64 64"],
+        transform: Float[Tensor, "n 3 64 64"],
+        action: Float[Tensor, "n a"],
+        *labels: Float[Tensor, "n 5 8"],
     ) -> Float[Tensor, "n 3 64 64"]:
-        """Read both images, substitute, and draw: the exact target, unless other objects look like the inputs'."""
+        """Read both images, substitute, and draw: the exact target, unless other objects look like the inputs'.
+
+        Labels are not looked at, so that the answer is the same with them.
+        """
         found = substitute(self.read(reference).factors, self.read(transform).factors, action.argmax(-1).cpu())
         return draw_frames(found, reference.dtype, self.warped).to(reference.device)
 

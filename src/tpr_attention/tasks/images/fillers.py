@@ -1,4 +1,4 @@
-"""True fillers of objects that can be drawn, for models that only decode."""
+"""True fillers of objects that can be drawn, for decoders alone and for models that are trained with factor labels."""
 
 from math import pi
 
