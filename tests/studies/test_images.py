@@ -1,14 +1,11 @@
 """The image study: its runs, and what its report says of a part of them."""
 
 import random
-from unittest import mock
 
-import numpy as np
 import pytest
 
-from tests.studies.stored import Part, is_broken
+from tests.studies.stored import Remembered, is_broken
 from tpr_attention.report.markdown import markdown
-from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.images import IMAGES
@@ -38,23 +35,22 @@ def end(spec, test):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("images") / "store", create=True)
+    store = Remembered(tmp_path_factory.mktemp("images") / "store")
     origin = {"seconds": 2.0, "parameters": 7, "commit": "abc"}
-    with mock.patch("os.fsync", return_value=None):
-        for spec in SPECS:
-            tests, steps = conditions(spec), spec.training.steps
-            names = {"conditions": list(tests), "metrics": list(METRICS), "groups": {}, "axes": {}}
-            cleaned = [steps + 10] if spec.model.options.get("clean_up") else []
-            points = [
-                Point("", step, test, None, values)
-                for test in tests
-                for step, values in [
-                    (0, (1.0,) * 7),
-                    (steps, (0.1, 9.0, 2.0, 0.5, 5.0, 0.0, 0.25)),
-                    *((after, end(spec, test)) for after in cleaned),
-                ]
+    for spec in SPECS:
+        tests, steps = conditions(spec), spec.training.steps
+        names = {"conditions": list(tests), "metrics": list(METRICS), "groups": {}, "axes": {}}
+        cleaned = [steps + 10] if spec.model.options.get("clean_up") else []
+        points = [
+            Point("", step, test, None, values)
+            for test in tests
+            for step, values in [
+                (0, (1.0,) * 7),
+                (steps, (0.1, 9.0, 2.0, 0.5, 5.0, 0.0, 0.25)),
+                *((after, end(spec, test)) for after in cleaned),
             ]
-            store.save(spec, curve(points, METRICS), {"w": np.zeros(1)}, origin, names)
+        ]
+        store.save(spec, curve(points, METRICS), {}, origin, names)
     return store
 
 
@@ -63,8 +59,12 @@ def test_tests_are_those_of_the_task():
         assert set(make_task(task.task, 0).conditions) == set(conditions(task))
 
 
-def test_the_worst_seed_and_the_worst_test_are_said(whole):
-    document, _ = compose(whole, SETUP)
+@pytest.fixture(scope="module")
+def document(whole):
+    return compose(whole, SETUP)[0]
+
+
+def test_the_worst_seed_and_the_worst_test_are_said(document):
     said = markdown(document)
     assert "80.0 % of the answers are exactly right in distribution, and 70.0 % in the worst of nine tests" in said
     assert "never showed, both in the worst seed." in said
@@ -76,8 +76,8 @@ def test_the_worst_seed_and_the_worst_test_are_said(whole):
     assert main.texts()[0][3:] == ["80.0 %", "100 %", "2.0", "0.5000", "0.5000", "2"]
 
 
-def test_contestants_are_compared_before_the_clean_up(whole):
-    table = next(table for table in compose(whole, SETUP)[0].tables if table.name == "images-others")
+def test_contestants_are_compared_before_the_clean_up(document):
+    table = next(table for table in document.tables if table.name == "images-others")
     assert len(table.rows) == 13  # with the quick version
     assert {tuple(row[1:6]) for row in table.texts()} == {("0.10", "0.500", "0.500", "25.0 %", "25.0 %")}
 
@@ -91,7 +91,7 @@ def test_the_setup_that_is_found_out_shows_all_runs(whole):
 def test_nothing_that_was_not_run_counts(whole, seed):
     draw = random.Random(seed)
     kept = [spec for spec in SPECS if draw.random() < draw.choice([0.05, 0.5, 0.95])]
-    document, results = compose(Part(whole, kept), SETUP)
+    document, results = compose(whole.part(kept), SETUP)
     assert not is_broken(markdown(document))
     assert len(results.specs) == len(kept)
     counted = [row[-1] for table in document.tables for row in table.rows if table.name == "images-published"]
