@@ -5,6 +5,7 @@ four fifths of the time of a report. Polars has one thread for each worker of py
 """
 
 import os
+import re
 from pathlib import Path
 
 from jaxtyping import install_import_hook
@@ -15,9 +16,13 @@ SOURCE = Path(__file__).parent / "src"
 
 
 def with_shapes() -> list[str]:
-    """The modules that import jaxtyping."""
-    found = (path for path in sorted(SOURCE.rglob("*.py")) if "jaxtyping" in path.read_text())
-    return [".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__") for path in found]
+    """The modules that import jaxtyping, or a name that another gives to a shape."""
+    texts = {path: path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
+    own = [text for text in texts.values() if "jaxtyping" in text]
+    named = {name for text in own for name in re.findall(r'^(\w+) = .*\[(?:Tensor|np\.ndarray), "', text, re.M)}
+    imported = re.compile(rf"^(?:from .* import .*\b|    )(?:{'|'.join(sorted(named))})(?:,.*)?$", re.M)
+    found = (path for path, text in texts.items() if "jaxtyping" in text or imported.search(text))
+    return [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in found]
 
 
 install_import_hook(with_shapes(), "beartype.beartype")
