@@ -9,9 +9,12 @@ import sys
 import tokenize
 from pathlib import Path
 
+import numpy as np
 import pytest
+from jaxtyping import TypeCheckError
 
 import tpr_attention
+from tpr_attention.report.statistics import mean
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tpr_attention"
@@ -116,3 +119,10 @@ def test_no_private_doors_of_other_libraries(door):
 
 def test_the_version_is_the_one_of_the_citation():
     assert f"\nversion: {tpr_attention.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_shapes_are_checked_while_tests_run():
+    """By the import hook, in modules that have shapes but not the decorator of the layers."""
+    assert mean(np.ones(2)) == 1
+    with pytest.raises(TypeCheckError):
+        mean(np.ones((2, 2)))

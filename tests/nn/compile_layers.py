@@ -8,7 +8,7 @@ import warnings
 
 import torch
 
-from tests.nn.test_torch_citizens import LAYERS, inputs_of, randomise
+from tests.nn.test_torch_citizens import CASES, LAYERS, inputs_of, randomise
 from tpr_attention.nn import ActionHeads
 
 
@@ -32,7 +32,6 @@ def check(name, length, backend):
 if __name__ == "__main__":
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", ".*should not be instantiated", DeprecationWarning)  # the tracer's own doing
-    for name in LAYERS:
-        for length in (7, 200):
-            check(name, length, backend="aot_eager")
-            sys.stdout.write(f"{name} {length}\n")
+    for name, length in CASES:
+        check(name, length, backend="aot_eager")
+        sys.stdout.write(f"{name} {length}\n")

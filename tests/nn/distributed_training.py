@@ -1,11 +1,12 @@
 """Train a model in several processes, each with a part of the batch, and compare with one that has all of it.
 
-Run by `test_distributed.py` under torchrun, with the name of a way as its argument. Everything is float64: sums in
+Run by `test_distributed.py` under torchrun, with the names of ways as its arguments. Everything is float64: sums in
 another order differ by 1e-15, and 1e-10 is allowed.
 """
 
 import copy
 import faulthandler
+import itertools
 import sys
 import warnings
 
@@ -104,8 +105,7 @@ if __name__ == "__main__":
     warnings.filterwarnings("ignore", ".*returned a view tensor", UserWarning)  # as torch's own Linear does
     warnings.filterwarnings("ignore", "DTensor random operators may not", UserWarning)  # equal seeds are enough here
     distributed.init_process_group("gloo")
-    (way,) = sys.argv[1:]
-    for name, make in LAYERS.items():
+    for way, (name, make) in itertools.product(sys.argv[1:], LAYERS.items()):
         check_training(make, WAYS[way])
         if way == "sharded":
             check_late_start(make)

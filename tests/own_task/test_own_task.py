@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from tests.tasks.conformance import CHECKS, Case
+from tpr_attention.cli import main
 from tpr_attention.training.points import Point
 from tpr_attention.training.spec import RunSpec, SpecError
 from tpr_attention.training.train import Finished, groups, train
@@ -109,13 +110,12 @@ def swept(folder):
     return folder, resumed.stdout
 
 
-def test_a_killed_sweep_goes_on_with_the_same_bits(swept):
+def test_a_killed_sweep_goes_on_with_the_same_bits(swept, capsys):
     folder, said = swept
     assert "4 of 4 runs in runs" in said
     assert "longer" in said
-    verified = command(folder, "verify", "runs", "--against", "whole")
-    assert verified.returncode == 0, verified.stdout
-    assert "4 with the same bits, 0 different" in verified.stdout
+    assert main(["verify", str(folder / "runs"), "--against", str(folder / "whole")]) == 0
+    assert "4 with the same bits, 0 different" in capsys.readouterr().out
 
 
 def test_the_report_shows_its_curves_and_tables(swept):

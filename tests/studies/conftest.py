@@ -8,7 +8,13 @@ from tpr_attention.studies.paper.figures import FIGURES
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "store", create=True)
+    return stored.Remembered(tmp_path / "store")
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A store whose runs are files."""
+    return Store(tmp_path / "written", create=True)
 
 
 @pytest.fixture(scope="package")

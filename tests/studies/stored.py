@@ -55,18 +55,45 @@ def save(store: Store, specs, end=loss, weights=None, **provenance) -> None:
         store.save(spec, curve(points, NAMES["metrics"]), stored, origin, NAMES)
 
 
-class Part(Store):
-    """A store that has only some of its runs."""
+class Remembered(Store):
+    """A store that keeps its runs in memory: reports of many parts of it read no files. Read what `Store` reads."""
 
-    def __init__(self, whole: Store, kept) -> None:
-        self.kept = frozenset(spec.digest for spec in kept)
-        super().__init__(whole.path)
+    def __init__(self, path) -> None:
+        super().__init__(path, create=True)
+        self.runs = {}
 
     def __contains__(self, digest):
-        return digest in self.kept
+        return digest in self.runs
 
     def __iter__(self):
-        return iter(sorted(self.kept))
+        return iter(sorted(self.runs))
+
+    def save(self, spec, curve, weights, provenance, names):
+        self.runs.setdefault(spec.digest, (spec, curve, dict(provenance), dict(names), dict(weights)))
+
+    def spec(self, digest):
+        return self.runs[digest][0]
+
+    def check(self, digest):
+        return self.runs[digest][0]
+
+    def curve(self, digest):
+        return self.runs[digest][1]
+
+    def provenance(self, digest):
+        return self.runs[digest][2]
+
+    def names(self, digest):
+        return self.runs[digest][3]
+
+    def weights(self, digest):
+        return self.runs[digest][4]
+
+    def part(self, kept) -> "Remembered":
+        """A store that has only some of its runs."""
+        found = Remembered(self.path)
+        found.runs = {spec.digest: self.runs[spec.digest] for spec in kept}
+        return found
 
 
 def plans_of(names, setup) -> list[RunSpec]:

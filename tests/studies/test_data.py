@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.studies.stored import is_broken, plans_of, rows, save, texts
+from tests.studies.stored import Remembered, is_broken, plans_of, rows, save, texts
 from tpr_attention.report.document import Document, Section
 from tpr_attention.report.drawings import Curves, SquareMap
 from tpr_attention.report.markdown import markdown
 from tpr_attention.report.results import Results
 from tpr_attention.report.write import write_report
-from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.contestants import FLOORS, PAPER
@@ -50,7 +49,7 @@ def map_of(section, name):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The chapter of the whole study."""
-    return chapter(Store(tmp_path_factory.mktemp("data") / "store", create=True))
+    return chapter(Remembered(tmp_path_factory.mktemp("data") / "store"))
 
 
 def test_claims_have_their_condition(whole):

@@ -1,13 +1,12 @@
 """The image study: its runs, and what its report says of a part of them."""
 
 import random
-from unittest import mock
 
 import numpy as np
 import pytest
 
 from tests.studies.shown import check_forms
-from tests.studies.stored import ACTIONS, Part, is_broken, rows
+from tests.studies.stored import ACTIONS, Remembered, is_broken, rows
 from tpr_attention.models.build import build
 from tpr_attention.models.images.composer import EAGER
 from tpr_attention.report.drawings import AnswerGrid
@@ -72,10 +71,9 @@ def save(store, spec, weights=None, **provenance):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("images") / "store", create=True)
-    with mock.patch("os.fsync", return_value=None):
-        for spec in SPECS:
-            save(store, spec)
+    store = Remembered(tmp_path_factory.mktemp("images") / "store")
+    for spec in SPECS:
+        save(store, spec)
     return store
 
 
@@ -254,7 +252,7 @@ def test_the_setup_that_is_found_out_shows_all_runs(whole):
 def test_nothing_that_was_not_run_counts(whole, seed):
     draw = random.Random(seed)
     kept = [spec for spec in SPECS if draw.random() < draw.choice([0.05, 0.5, 0.95])]
-    document, results = compose(Part(whole, kept), SETUP)
+    document, results = compose(whole.part(kept), SETUP)
     assert not is_broken(markdown(document))
     assert len(results.specs) == len(kept)
     counted = [row[-1] for table in document.tables for row in table.rows if table.name == "images-published"]

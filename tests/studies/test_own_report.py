@@ -181,10 +181,11 @@ def test_links_are_small(store):
     assert sum(map(len, re.findall(r'<a href="#run-\w+">|</a>| id="run-\w+"', text))) < 20_000
 
 
-def test_what_cannot_be_read_is_left_out_and_named(mine, tmp_path):
+def test_what_cannot_be_read_is_left_out_and_named(written, tmp_path):
+    save(written, [own(seed, width=width) for width in (4, 8) for seed in (0, 1)])
     lost = own(0, width=4).digest
-    (mine.path / lost / "curve.parquet").write_bytes(b"torn")
-    document, results = compose(mine, infer_setup(mine))
+    (written.path / lost / "curve.parquet").write_bytes(b"torn")
+    document, results = compose(written, infer_setup(written))
     assert lost not in results.specs
     said = texts(document.sections[-1])
     assert said[0] == "3 of 3 stored runs are in this report."

@@ -6,10 +6,9 @@ import re
 import pytest
 
 from tests.studies.shown import check_forms, check_opening
-from tests.studies.stored import Part, is_broken, plans_of, rows, save, summary
+from tests.studies.stored import Remembered, is_broken, plans_of, rows, save, summary
 from tpr_attention.report.drawings import SquareMap
 from tpr_attention.report.markdown import markdown
-from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose
 from tpr_attention.studies.contestants import FLOORS, PAPER
@@ -23,7 +22,7 @@ SETTINGS = {"none": "Without interaction", "scale_pos": "With the numerical", "s
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("whole") / "store", create=True)
+    store = Remembered(tmp_path_factory.mktemp("whole") / "store")
     save(store, RUNS)
     return store
 
@@ -53,7 +52,7 @@ def test_any_part_of_the_map(whole, seed):
     ]
     trained = [spec for spec in kept if spec.model.name not in FLOORS]
     present = [name for name in MODELS if any(spec.model.name == name for spec in trained)]
-    document, _ = compose(Part(whole, kept), SETUP)
+    document, _ = compose(whole.part(kept), SETUP)
     assert not is_broken(markdown(document))
     check_opening(document)
     check_forms(document.tables)

@@ -7,11 +7,10 @@ from itertools import groupby
 import pytest
 
 from tests.studies.shown import check_forms, check_opening
-from tests.studies.stored import Part, is_broken, loss, plans_of, rows, save, summary, texts
+from tests.studies.stored import Remembered, is_broken, loss, plans_of, rows, save, summary, texts
 from tpr_attention.report.document import Drawing, Section, alt_text
 from tpr_attention.report.markdown import markdown
 from tpr_attention.report.tables import Table
-from tpr_attention.runner.store import Store
 from tpr_attention.studies import STUDIES, Setup
 from tpr_attention.studies.compose import compose
 from tpr_attention.studies.contestants import FLOORS, PAPER
@@ -36,7 +35,7 @@ def end(spec, condition):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("whole") / "store", create=True)
+    store = Remembered(tmp_path_factory.mktemp("whole") / "store")
     save(store, EVERYTHING, end)
     return store
 
@@ -46,7 +45,7 @@ def report(whole):
     """The report of some of the runs."""
 
     def make(kept):
-        document, _ = compose(Part(whole, kept), SETUP)
+        document, _ = compose(whole.part(kept), SETUP)
         assert not is_broken(markdown(document))
         check_opening(document)
         check_forms(document.tables)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.studies.stored import Part, is_broken, sections, texts
+from tests.studies.stored import Remembered, is_broken, sections, texts
 from tpr_attention.report.document import Drawing
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
@@ -61,13 +61,23 @@ def perfect_softmax(spec):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("recall") / "store", create=True)
+    store = Remembered(tmp_path_factory.mktemp("recall") / "store")
     save(store, SPECS, perfect_softmax)
     return store
 
 
-def test_softmax_comes_first_where_it_is_as_good(whole):
-    found = sections(whole, SETUP)
+@pytest.fixture(scope="module")
+def document(whole):
+    return compose(whole, SETUP)[0]
+
+
+@pytest.fixture
+def found(document):
+    """Sections by title."""
+    return {section.title: section for section in document.sections}
+
+
+def test_softmax_comes_first_where_it_is_as_good(found):
     assert texts(found["Recall: how many pairs a memory holds"])[0].startswith(
         "Softmax attention, which keeps every pair, is as good or better at every number of pairs: with 600 pairs its "
         "loss is 0, that of TPR-Attention 0.0015."
@@ -80,14 +90,13 @@ def test_softmax_comes_first_where_it_is_as_good(whole):
     )
 
 
-def test_the_state_is_said_beside_the_loss(whole):
-    (said, *_) = texts(sections(whole, SETUP)["Recall: how many pairs a memory holds"])
+def test_the_state_is_said_beside_the_loss(found):
+    (said, *_) = texts(found["Recall: how many pairs a memory holds"])
     assert "With 400 pairs and a constant state of 425,984 numbers (2.8 times that of DPFP-3)" in said
     assert "the published DPFP-3 has 0.036" in said
 
 
-def test_every_table_says_what_contestants_cost(whole):
-    document, _ = compose(whole, SETUP)
+def test_every_table_says_what_contestants_cost(document):
     tables = [table for table in document.tables if table.name.startswith("recall-")]
     assert len(tables) == 7
     for table in tables:
@@ -95,8 +104,7 @@ def test_every_table_says_what_contestants_cost(whole):
         assert all(cell not in ("", "-") for row in table.texts() for cell in row[-3:])
 
 
-def test_figures_are_drawn(whole):
-    document, _ = compose(whole, SETUP)
+def test_figures_are_drawn(document):
     drawings = [block for block in document.drawings if block.name.startswith("recall-")]
     assert len(drawings) == 6
     capacity = next(one for one in drawings if one.name == "recall-capacity")
@@ -113,7 +121,7 @@ def test_nothing_that_was_not_run_counts(whole, seed):
     kept = [spec for spec in SPECS if draw.random() < draw.choice([0.05, 0.5, 0.95])]
     kinds = {spec.with_seed(0) for spec in kept} if seed % 2 else set()
     kept = [spec for spec in SPECS if spec in kept or spec.with_seed(0) in kinds]
-    document, results = compose(Part(whole, kept), SETUP)
+    document, results = compose(whole.part(kept), SETUP)
     assert not is_broken(markdown(document))
     complete = {kind for kind in {one.with_seed(0) for one in SPECS} if {kind, kind.with_seed(1)} <= set(kept)}
     rows = [row for table in document.tables if table.name.startswith("recall-") for row in table.rows]

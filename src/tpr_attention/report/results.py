@@ -45,8 +45,10 @@ class Results:
             parts.append(rows.filter(pl.col("step") == pl.col("step").max().over("run", "condition")))
         self.last = pl.concat(parts)
         """The rows of the last step of every run and condition: `run` and the columns of a curve."""
-        whole = self.last.filter(pl.col("group").is_null())
-        self._final = {row[:3]: row[3] for row in whole.select("run", "condition", "metric", "value").iter_rows()}
+        self._final: dict[tuple[str, str], dict[tuple[str | None, str], float]] = {}
+        columns = self.last.select("run", "condition", "group", "metric", "value")
+        for run, condition, group, metric, value in columns.iter_rows():
+            self._final.setdefault((run, condition), {})[group, metric] = value
         self._curve = lru_cache(AT_ONCE)(store.curve)
 
     def stored(self, series: Series) -> list[RunSpec]:
@@ -80,7 +82,7 @@ class Results:
 
     def by_metric(self, series: Series, condition: str) -> dict[str, float]:
         """The last value of every metric, mean over the seeds that did not diverge."""
-        return dict(self._means(series, condition, "metric", pl.col("group").is_null()))
+        return {metric: mean for (group, metric), mean in self._means(series, condition).items() if group is None}
 
     def by_group(self, series: Series, condition: str, grouping: str, metric: str = "loss") -> dict[str, float]:
         """The last value of a metric in every group the condition has examples of, mean over the seeds.
@@ -90,9 +92,9 @@ class Results:
         """
         finished = self._finished(series)
         names = self.store.names(finished[0])["groups"].get(grouping, ()) if finished else ()
-        found = dict(self._means(series, condition, "group", pl.col("metric") == metric))
-        labels = {name: group_label(grouping, name) for name in names}
-        return {name: found[label] for name, label in labels.items() if label in found}
+        found = self._means(series, condition)
+        keys = {name: (group_label(grouping, name), metric) for name in names}
+        return {name: found[key] for name, key in keys.items() if key in found}
 
     def final_values(self) -> pl.DataFrame:
         """The last values of all runs with their specs, one row a number."""
@@ -110,13 +112,15 @@ class Results:
             return float("nan")
         if digest in self._diverged:
             return float("inf")
-        key = digest, condition, metric
-        if key not in self._final:
+        value = self._final.get((digest, condition), {}).get((None, metric))
+        if value is None:
             raise KeyError(f"run {digest} has no metric {metric!r} under condition {condition!r}")
-        return self._final[key] if np.isfinite(self._final[key]) else float("inf")
+        return value if np.isfinite(value) else float("inf")
 
-    def _means(self, series: Series, condition: str, key: str, which: pl.Expr) -> Iterable[tuple[str, float]]:
-        """The mean over seeds for each value of a column, in the order of the curve."""
-        wanted = pl.col("run").is_in(self._finished(series)) & (pl.col("condition") == condition) & which
-        means = self.last.filter(wanted).group_by(key, maintain_order=True).agg(pl.col("value").mean())
-        return means.select(key, "value").iter_rows()
+    def _means(self, series: Series, condition: str) -> dict[tuple[str | None, str], float]:
+        """The mean over seeds for each group and metric, in the order of the curve."""
+        found: dict[tuple[str | None, str], list[float]] = {}
+        for digest in self._finished(series):
+            for key, value in self._final.get((digest, condition), {}).items():
+                found.setdefault(key, []).append(value)
+        return {key: float(np.mean(values)) for key, values in found.items()}
