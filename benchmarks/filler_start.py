@@ -23,7 +23,7 @@ LEAST = 1e-9  # what is lower counts as this
 
 
 class IdentityTPR(TPR):
-    """The paper's model with filler maps that start at the identity."""
+    """The paper's model with filler maps that start at the identity, as those of the layer do by default."""
 
     def __init__(self, num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 4) -> None:
         super().__init__(num_actions, num_roles, filler_dim, num_heads)

@@ -26,14 +26,15 @@ class ActionTPRAttention(ActionHeads):
 
     Initialisation: role maps start at zero, so that the update is zero and a model that adds it to the reference
     starts at the exact copy; a role whose error stays zero under an action then never receives a gradient and stays
-    an exact copy. The rest is orthonormal or of unit length, so that what a head reads is as large as what is there.
+    an exact copy. Filler maps start at the identity. The rest is orthonormal or of unit length, so that what a head
+    reads is as large as what is there.
 
     Args:
         normalise: What is done to the filler that a head reads. "unit" scales it to length one, for fillers that live
             on a sphere: a query that is the sum of two roles then reads the direction between their fillers. "rms"
             scales its entries to mean square one. A layer with either is not linear. None, the default, is the paper's.
-        filler_start: How filler maps start: "orthonormal", random ones, or "identity", with which a head passes on what
-            it reads until it learns otherwise.
+        filler_start: How filler maps start: "identity", with which a head passes on what it reads until it learns
+            otherwise, or "orthonormal", random ones (decision 0038).
 
     >>> layer = ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4)
     >>> layer(torch.randn(8, 2, 6, 3), torch.eye(5)[torch.zeros(8, dtype=torch.long)]).abs().max()
@@ -49,7 +50,7 @@ class ActionTPRAttention(ActionHeads):
         *,
         num_objects: int = 2,
         normalise: str | None = None,
-        filler_start: Literal["orthonormal", "identity"] = "orthonormal",
+        filler_start: Literal["identity", "orthonormal"] = "identity",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -66,7 +67,7 @@ class ActionTPRAttention(ActionHeads):
 
     def extra_repr(self) -> str:
         told = {"normalise": self.normalise, "filler_start": self.filler_start}
-        changed = {name: value for name, value in told.items() if value not in (None, "orthonormal")}
+        changed = {name: value for name, value in told.items() if value not in (None, "identity")}
         return super().extra_repr() + "".join(f", {name}={value!r}" for name, value in changed.items())
 
 

@@ -22,7 +22,7 @@ class TPR(CopyAndUpdate):
         start_at_copy: Whether the update is zero at the start (decision 0012).
 
     >>> TPR(num_actions=5, num_roles=6, filler_dim=3, num_heads=4).attention
-    ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4, num_objects=2)
+    ActionTPRAttention(num_actions=5, num_roles=6, filler_dim=3, num_heads=4, num_objects=2, filler_start='orthonormal')
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class TPR(CopyAndUpdate):
         start_at_copy: bool = True,
     ) -> None:
         super().__init__(num_actions, num_roles, filler_dim)
-        self.attention = ActionTPRAttention(num_actions, num_roles, filler_dim, num_heads)
+        self.attention = ActionTPRAttention(num_actions, num_roles, filler_dim, num_heads, filler_start="orthonormal")
         nn.init.normal_(self.attention.role_map, std=num_roles**-0.5)
         if not learn_ids:
             ids = self.attention.id_query.requires_grad_(False)

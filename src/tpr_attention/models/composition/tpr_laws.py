@@ -72,7 +72,7 @@ class TPRLaws(CopyAndUpdate):
             raise ValueError(f"sparsity: expected a number of at least 0, got {sparsity}")
         self.carries, self.sparsity = carries, sparsity
         sizes = num_actions, num_roles, filler_dim
-        self.substitute = ActionTPRAttention(*sizes, num_heads, filler_start="identity")
+        self.substitute = ActionTPRAttention(*sizes, num_heads)
         self.laws = RoleLaws(num_roles, filler_dim, hidden=hidden)
         gate = torch.zeros_like(self.substitute.role_map[0])  # [a r]
         self.law_gate = nn.Parameter(gate.clone())

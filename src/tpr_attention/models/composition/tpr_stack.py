@@ -51,7 +51,8 @@ class StackedTPR(CopyAndUpdate):
 def tpr_second(num_actions: int, num_roles: int, filler_dim: int, num_heads: int = 12) -> StackedTPR:
     """One block: the paper's heads beside as many of second order, which are bilinear in the objects."""
     sizes = num_actions, num_roles, filler_dim
-    block = ActionTPRBlock(ActionTPRAttention(*sizes, num_heads), HigherOrderActionTPRAttention(*sizes, num_heads))
+    linear = ActionTPRAttention(*sizes, num_heads, filler_start="orthonormal")
+    block = ActionTPRBlock(linear, HigherOrderActionTPRAttention(*sizes, num_heads))
     return StackedTPR(*sizes, ActionTPRStack(block))
 
 
@@ -61,10 +62,10 @@ def tpr_stack(num_actions: int, num_roles: int, filler_dim: int, num_heads: int 
     The second block has as many of the paper's heads, of normalised ones and of those of second order.
     """
     sizes = num_actions, num_roles, filler_dim
-    substitute = ActionTPRBlock(ActionTPRAttention(*sizes, num_heads))
+    substitute = ActionTPRBlock(ActionTPRAttention(*sizes, num_heads, filler_start="orthonormal"))
     recompute = ActionTPRBlock(
-        ActionTPRAttention(*sizes, num_heads),
-        ActionTPRAttention(*sizes, num_heads, normalise="unit"),
+        ActionTPRAttention(*sizes, num_heads, filler_start="orthonormal"),
+        ActionTPRAttention(*sizes, num_heads, normalise="unit", filler_start="orthonormal"),
         HigherOrderActionTPRAttention(*sizes, num_heads),
     )
     return StackedTPR(*sizes, ActionTPRStack(substitute, recompute))

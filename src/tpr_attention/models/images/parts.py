@@ -49,7 +49,7 @@ class Substitution(nn.Module):
 
     def __init__(self, num_actions: int, num_roles: int, filler_dim: int) -> None:
         super().__init__()
-        self.attention = ActionTPRAttention(num_actions, num_roles, filler_dim, num_heads=4, filler_start="identity")
+        self.attention = ActionTPRAttention(num_actions, num_roles, filler_dim, num_heads=4)
 
     def forward(
         self, reference: Float[Tensor, "b r f"], transform: Float[Tensor, "b r f"], action: Float[Tensor, "b a"]
