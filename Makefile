@@ -88,16 +88,13 @@ docs/map.md: setup
 	sed '1s/.*/# Where the claim holds: a map/' report-map/report.md > $@
 	$(BIN)/python docs/figures/results.py
 
-# From images to images: some hours. The strip has the main model, attention over roles, and convolutions.
-STRIP = 30affa3583a4 66a0266676ed 5ba9b741ed05
+# From images to images: some hours.
 docs/images.md: setup
 	$(BIN)/tpr-attention reproduce --studies images --store runs-images --report report-images
 	mkdir -p docs/figures && cp report-images/figures/*.png docs/figures/
 	sed '1s/.*/# Images: all numbers/' report-images/report.md > $@
 	$(BIN)/python docs/models/pixels.py runs-images
 	$(BIN)/python docs/figures/results.py
-	$(BIN)/tpr-attention compare $(STRIP) --store runs-images --test square_pos.ood_composition --count 5 \
-		--figure docs/figures/pixels-strip.png
 
 # Recall over sequences: 45 minutes.
 docs/recall.md: setup

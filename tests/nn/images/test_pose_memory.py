@@ -179,3 +179,19 @@ def test_objects_of_codes_are_read_as_these(found):
         made = memory.objects(other, objects, decoder)
         assert torch.equal(memory.read(made, decoder), other)
     assert torch.equal(made[:, 4], objects[:, 4])
+
+
+def test_an_angle_far_from_all_codes_is_that_of_the_same_outline(found):
+    """A template that looks the same after half a turn: its angle is read modulo that."""
+    memory, decoder = copy.deepcopy(found[0]), copy.deepcopy(found[1])
+    line = torch.linspace(-1, 1, memory.templates.shape[-1])
+    flat = torch.where((line.abs() < 0.2).unsqueeze(-1) & (line.abs() < 0.6), 9.0, -9.0)
+    memory.templates[:2] = flat
+    resolution = torch.linspace(-1, 1, decoder.resolution) * decoder.reach / float(memory.reach)
+    with torch.no_grad():
+        decoder.base.copy_(torch.where((resolution.abs() < 0.2).unsqueeze(-1) & (resolution.abs() < 0.6), 9.0, -9.0))
+        decoder.templates.zero_()
+        objects = found[2][:40].clone()
+        expected = memory.read(objects, decoder)
+        objects[:, 2] = -objects[:, 2]  # half a turn
+        assert torch.equal(memory.read(objects, decoder)[:, 2], expected[:, 2])

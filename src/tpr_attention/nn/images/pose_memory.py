@@ -108,22 +108,33 @@ class PoseMemory(nn.Module):
 
     @torch.no_grad()
     def read(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder) -> Int[Tensor, "b codes"]:
-        """The nearest codes."""
+        """The nearest codes.
+
+        An angle that is more than a step from all codes may be another one of the same outline, as for a square that is
+        turned by 90 degrees. Then the code is the one that draws most nearly what the decoder draws.
+        """
         pose = decoder.pose(objects)
         known = self.shapes[:, 0] < FAR
         distance = torch.cdist(decoder.seen(objects[:, 0]), decoder.seen(self.shapes))
         shape = distance.where(known, torch.inf).argmin(1)
         turn = (_angle(pose).unsqueeze(-1) - self.angles).remainder(2 * math.pi)
         turn = torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
-        codes = [
-            shape,
-            (pose.log_scale.unsqueeze(-1) - self.log_scales[shape]).abs().argmin(1),
-            turn.argmin(1),
-            (pose.centre[:, :1] - self.places[0]).abs().argmin(1),
-            (pose.centre[:, 1:] - self.places[1]).abs().argmin(1),
-            torch.cdist(decoder.colours(objects), self.colours).argmin(1),
-        ]
-        return torch.stack(codes, 1)
+        codes = torch.stack(
+            [
+                shape,
+                (pose.log_scale.unsqueeze(-1) - self.log_scales[shape]).abs().argmin(1),
+                turn.argmin(1),
+                (pose.centre[:, :1] - self.places[0]).abs().argmin(1),
+                (pose.centre[:, 1:] - self.places[1]).abs().argmin(1),
+                torch.cdist(decoder.colours(objects), self.colours).argmin(1),
+            ],
+            1,
+        )
+        steps = self.angles[self.angles < FAR].diff().abs()
+        lost = (turn.amin(1) > steps.max()).nonzero().flatten() if len(steps) else codes[:0, 0]
+        if len(lost):
+            codes[lost] = self._best(self._other_angles(codes[lost]), decoder.field(objects[lost]).sigmoid())[0]
+        return codes
 
     @torch.no_grad()
     def verified(self, codes: Codes, masks: Float[Tensor, "b height width"]) -> Codes:
@@ -136,13 +147,19 @@ class PoseMemory(nn.Module):
         for _ in range(PASSES):
             for others in (self._other_angles, self._other_places, self._other_shapes):
                 doubted = (wrong > DOUBTED).nonzero().flatten()
-                tried = others(best[doubted])
-                errors = self._wrong(tried.flatten(0, 1), masks[doubted].repeat_interleave(tried.shape[1], 0))
-                least, which = errors.reshape(tried.shape[:2]).min(1)
+                found, least = self._best(others(best[doubted]), masks[doubted])
                 better = least < wrong[doubted]
-                best[doubted[better]] = tried[better, which[better]]
+                best[doubted[better]] = found[better]
                 wrong[doubted] = torch.minimum(wrong[doubted], least)
         return best
+
+    def _best(
+        self, tried: Int[Tensor, "b tried codes"], masks: Float[Tensor, "b height width"]
+    ) -> tuple[Codes, Float[Tensor, "b"]]:
+        """Of several codes for each image the best, and how many pixels it has wrong."""
+        errors = self._wrong(tried.flatten(0, 1), masks.repeat_interleave(tried.shape[1], 0))
+        least, which = errors.reshape(tried.shape[:2]).min(1)
+        return tried[torch.arange(len(tried), device=which.device), which], least
 
     def _wrong(self, codes: Codes, masks: Float[Tensor, "b height width"]) -> Float[Tensor, "b"]:
         """Wrong pixels of each image."""
