@@ -10,7 +10,7 @@ from torch import Tensor
 from tpr_attention.functional.readout import READOUTS, WITHOUT_COUNT, expect_readout
 from tpr_attention.functional.signature import choose
 from tpr_attention.nn.action_heads import ActionHeads
-from tpr_attention.nn.initialisation import orthonormal_
+from tpr_attention.nn.initialisation import fill_, orthonormal_
 
 __all__ = ["ActionTPRAttention"]
 
@@ -71,9 +71,8 @@ class ActionTPRAttention(ActionHeads):
         return super().extra_repr() + "".join(f", {name}={value!r}" for name, value in changed.items())
 
 
-@torch.no_grad()
 def _identity_(filler_map: Tensor, generator: torch.Generator | None) -> Tensor:
-    return filler_map.copy_(torch.eye(filler_map.shape[-1], device=filler_map.device).expand_as(filler_map))
+    return fill_(filler_map, torch.eye(filler_map.shape[-1], device=filler_map.device).repeat(len(filler_map), 1, 1))
 
 
 FILLER_STARTS: dict[str, Callable[[Tensor, torch.Generator | None], Tensor]] = {

@@ -39,7 +39,7 @@ def halving(size: int, like: Tensor) -> Float[Tensor, "fine size"]:
     """
     matrix = torch.zeros(2 * size + 1, size, device=like.device, dtype=like.dtype)
     for column in range(size):
-        matrix[2 * column : 2 * column + 5, column] = torch.tensor(HALVES).to(matrix)[: 2 * (size - column) + 1]
+        matrix[2 * column : 2 * column + 5, column] = matrix.new_tensor(HALVES)[: 2 * (size - column) + 1]
     return matrix[3:-1]
 
 
