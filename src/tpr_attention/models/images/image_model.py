@@ -49,14 +49,16 @@ class ImageModel(nn.Module):
         self.memory = PoseMemory(self.decoder) if clean_up and isinstance(self.decoder, TemplateDecoder) else None
 
     def read(self, images: Images) -> Objects:
-        """The objects of images; verified ones are read as the codes that draw the images best."""
+        """The objects of images; with verification, those that are read wrongly have the codes that draw them best."""
         objects: Tensor = self.encoder(images)
         memory = self._known
         if memory is None or not self.verify:
             return objects
         decoder = self._template_decoder
-        codes = memory.verified(memory.read(objects, decoder), images.sum(1))
-        return memory.objects(codes, objects, decoder)
+        codes = memory.read(objects, decoder)
+        better = memory.verified(codes, images.sum(1))
+        is_new = (better != codes).any(1)[:, None, None]
+        return torch.where(is_new, memory.objects(better, objects, decoder), objects)
 
     def drawn(self, objects: Objects) -> Images:
         """The images of objects: by their codes if these are found, by their fillers in training and before."""

@@ -36,7 +36,7 @@ ANCHORS = (
 )
 
 WITH_LABELS = (
-    "Another supervision: an upper reference, and no contestant. In training the encoder is told the true fillers of "
+    "Another supervision, and so no contestant. In training the encoder is told the true fillers of "
     "its inputs, and the decoder draws those of the target. Answers are made without labels, by an exchange of the "
     "role that the action names. In distribution, and in the worst of nine tests with held-out combinations."
 )
