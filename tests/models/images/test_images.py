@@ -197,7 +197,7 @@ def test_codes_that_draw_worse_are_forgotten(keeps, batch, monkeypatch):
 
 
 def test_verified_objects_are_read_as_the_codes_that_draw_the_images(finished, batch):
-    """Whatever the encoder says: here that of one image is believed for all."""
+    """But for two pixels, and not in training."""
     model = copy.deepcopy(finished[1])
     images = batch.inputs[0][:3]
     with torch.no_grad():

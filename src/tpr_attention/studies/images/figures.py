@@ -36,7 +36,7 @@ def over_training(results: Results, setup: Setup) -> Iterator[Curves]:
     )
     caption = (
         "Intersection over union of answers over training, for models that hold out the union of all splits. The "
-        "clean-up comes after training, and is not shown."
+        "clean-up comes after training, and is not shown. Only the last point has all examples of a test."
     )
     if series:
         yield Curves(Plan("images-contestants", "From two images to an image", caption, panels), results)
