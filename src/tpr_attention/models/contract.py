@@ -1,7 +1,7 @@
 """What training asks of a model, and a check with one batch that says which part of it a model breaks."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
@@ -91,15 +91,18 @@ class Penalised(Protocol):
 class Finishes(Protocol):
     """A model that changes once more after training, such as by a clean-up that it finds in what it has learned.
 
-    Tests are measured before and after; the last points of its curve are those of the finished model.
+    Tests are measured before, and after each stage; the last points of its curve are those of the finished model.
     """
 
     @property
-    def finishing_steps(self) -> int:
-        """The steps that this takes; zero for a model that is finished when it is trained."""
+    def finishing_steps(self) -> Sequence[int]:
+        """The steps of each stage; none for a model that is finished when it is trained."""
 
-    def finish(self, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
-        """Change parameters and buffers in place, given training batches without end. Yields every now and then."""
+    def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
+        """Change parameters and buffers in place, given training batches without end. Yields every now and then.
+
+        Stages come in order, on the same model.
+        """
 
 
 @runtime_checkable

@@ -248,12 +248,12 @@ class Stack:
         return torch.cat(found)
 
     @property
-    def finishing_steps(self) -> int:
-        """The steps that models take after training."""
-        return self.model.finishing_steps if isinstance(self.model, Finishes) else 0
+    def finishing_steps(self) -> Sequence[int]:
+        """The steps of each stage that models have after training."""
+        return self.model.finishing_steps if isinstance(self.model, Finishes) else ()
 
-    def finish(self) -> Iterator[None]:
-        """Let every model that lives change once more; nothing changes here before all have."""
+    def finish(self, stage: int) -> Iterator[None]:
+        """Let every model that lives go through a stage; nothing changes here before all have."""
         finished: dict[int, Weights] = {}
         for run, (model, weights) in enumerate(zip(self.models, self.unstacked(), strict=True)):
             if self.alive[run] and isinstance(model, Finishes):
@@ -261,7 +261,8 @@ class Stack:
                 with torch.no_grad():
                     for name, tensor in tensors.items():
                         tensor.copy_(weights[name])
-                yield from model.eval().finish(self.pool.batches(run), named_generator(self.seeds[run], "finish"))
+                generator = named_generator(self.seeds[run], f"finish/{stage}")
+                yield from model.eval().finish(stage, self.pool.batches(run), generator)
                 finished[run] = tensors
         for run, tensors in finished.items():
             self.weights[run] = torch.cat([tensors[name].detach().flatten() for name in self.trained])

@@ -139,10 +139,11 @@ def train(
         if not stack.alive.any():
             break
     measured = {steps: stack.evaluate_finally()}
-    if stack.finishing_steps:
-        for _ in stack.finish():
-            yield Pause(steps, stack.state, training_seconds)
-        measured[steps + stack.finishing_steps] = stack.evaluate_finally()
+    trained = {name: tensor.clone() for name, tensor in stack.state().items()} if stack.finishing_steps else {}
+    for stage, count in enumerate(stack.finishing_steps):
+        for _ in stack.finish(stage):
+            yield Pause(steps, lambda: trained, training_seconds)
+        measured[max(measured) + count] = stack.evaluate_finally()
     for step, tests in measured.items():
         for condition, found in tests.items():
             yield from points(step, condition, found.means())

@@ -11,7 +11,8 @@ from tpr_attention.nn.images import outlines, refinement, separation
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
 from tpr_attention.nn.images.levels import Levels
 from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
-from tpr_attention.nn.images.refinement import even_out, refine
+from tpr_attention.nn.images.refinement import fit, refine
+from tpr_attention.nn.images.regularity import even_out, units_of
 from tpr_attention.tasks.composition.factors import dsprites
 from tpr_attention.tasks.composition.sprites import render
 
@@ -51,9 +52,12 @@ def wrong_pixels(memory, masks, codes):
         return int(((memory.draw(codes)[:, 0] > 0.5) != (masks > 0.5)).sum())
 
 
-def refined(memory, masks, codes, steps, seed=0):
-    batches = itertools.cycle(zip(masks.split(40), codes.split(40), strict=True))
-    return sum(1 for _ in refine(memory, batches, steps, torch.Generator().manual_seed(seed)))
+def refined(memory, masks, codes, steps, seed=0, at_once=40):
+    """Fit and refine; how often it paused."""
+    examples = itertools.cycle(zip(masks.split(at_once), codes.split(at_once), strict=True))
+    generator = torch.Generator().manual_seed(seed)
+    both = fit(memory, examples, steps[0], generator), refine(memory, examples, *steps[1:], generator)
+    return sum(1 for _ in itertools.chain(*both))
 
 
 def test_refined_outlines_have_hardly_a_wrong_pixel(generator):
@@ -81,10 +85,8 @@ def test_outlines_hold_where_nothing_was_fitted(generator):
     masks, codes = sprites(generator)
     new = (codes[:, 3] == 3) & (codes[:, 0] == 0)
     memory = nearly_right_memory()
-    batches = itertools.repeat((masks[~new], codes[~new]))
     wrong = wrong_pixels(memory, masks[new], codes[new])
-    for _ in refine(memory, batches, (60, 8, 150), torch.Generator().manual_seed(0)):
-        pass
+    refined(memory, masks[~new], codes[~new], (60, 8, 150), at_once=len(masks))
     assert wrong_pixels(memory, masks[new], codes[new]) < wrong / 4
 
 
@@ -179,6 +181,27 @@ def test_scales_are_evened_out_and_not_their_logarithms():
     assert (memory.log_scales[0, 3:] == FAR).all()
 
 
+@pytest.mark.parametrize(
+    ("scales", "units"),
+    [
+        ([[0.5, 0.6, 0.7], [1.0, 1.2, 1.4]], [-0.5, 0.5]),  # the same but for a factor of two
+        ([[0.5, 0.6, 0.7], [1.0, 1.2, 1.3]], [0.0, 0.0]),
+        ([[0.5, 0.6, 0.7], [1.0, 1.2]], [0.0, 0.0]),
+        ([[0.5], [1.0]], [-0.5, 0.5]),
+        ([[0.5, 0.6]], [0.0]),
+    ],
+)
+def test_scales_have_units_if_they_differ_in_nothing_else(scales, units):
+    memory = nearly_right_memory()
+    memory.forget()
+    memory.shapes[: len(scales)] = 0.0
+    for number, row in enumerate(scales):
+        memory.log_scales[number, : len(row)] = torch.tensor(row).log2()
+    expected = torch.zeros(len(memory.units))
+    expected[: len(units)] = torch.tensor(units)
+    torch.testing.assert_close(units_of(memory), expected)
+
+
 def gathered(memory, masks, codes):
     gathering = refinement._Gathering(memory, torch.Generator().manual_seed(0))
     gathering.add(masks, codes)
@@ -210,10 +233,10 @@ def test_what_is_gathered_once_is_not_gathered_again(generator):
 
 
 def test_the_nearest_pixels_are_fitted_and_all_wrong_ones(generator, monkeypatch):
-    monkeypatch.setattr(refinement, "FEWEST", 10)
     masks, codes = sprites(generator)
     memory = nearly_right_memory()
     refined(memory, masks, codes, (60, 3, 150))
+    monkeypatch.setattr(refinement, "FEWEST", 10)
     points = gathered(memory, masks, codes).points()
     points = outlines.Points(points.codes, points.pixels, points.labels ^ (torch.arange(len(points.labels)) % 50 == 0))
     chosen = refinement._nearest(memory, points, 0.1, generator)

@@ -1,10 +1,11 @@
 """A model that answers with an image: it reads two images, composes their objects, and draws the result."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.functional.signature import choose, expect_bool
@@ -86,3 +87,13 @@ class ImageComposer(ImageModel):
     def output_map(self) -> tuple[Tensor, ...]:
         """The parameters of the composition that make its update zero when they are zero."""
         return self.composition.output_map() if isinstance(self.composition, StartsAtCopy) else ()
+
+    def composition_parameters(self) -> Sequence[nn.Parameter]:
+        """Those of the composition."""
+        return [*self.composition.parameters()]
+
+    def composition_error(self, given: Sequence[Tensor]) -> Tensor:
+        """The squared error of the object of the answer."""
+        reference, transform, target, action = given
+        error: Tensor = (self.compose(reference, transform, action) - target).square().sum((1, 2))
+        return error

@@ -1,25 +1,28 @@
 """What models of images share: an encoder, a decoder, and the memory that may be found when both are trained."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
+from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_of, teach
 from tpr_attention.nn.images.decoders import TemplateDecoder
-from tpr_attention.nn.images.pose_memory import PoseMemory
-from tpr_attention.nn.images.refinement import refine
+from tpr_attention.nn.images.outlines import Masks, outlines_of
+from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
+from tpr_attention.nn.images.refinement import fit, refine
+from tpr_attention.nn.images.second_look import second_look
 
 __all__ = ["ImageModel", "Images", "Objects"]
 
-Images = Float[Tensor, "b channel height width"]
-Objects = Float[Tensor, "b r f"]
-
 LOOKED_AT = 8_000  # images in which codes are sought
-REFINED = (600, 3_000, 1_080)  # steps: see `refine`
+FITTED = 600  # steps: see `fit`
+MOST_WRONG, FEWEST_READ = 4, 0.8  # pixels, and the share of images that must not have more, for codes to be taught
+TAUGHT = 3_000  # steps: see `teach`
+REFINED = (3_000, 1_080)  # steps: see `refine`
+FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
 
 
 class ImageModel(nn.Module):
@@ -49,29 +52,30 @@ class ImageModel(nn.Module):
         self.memory = PoseMemory(self.decoder) if clean_up and isinstance(self.decoder, TemplateDecoder) else None
 
     def read(self, images: Images) -> Objects:
-        """The objects of images; with verification, those that are read wrongly have the codes that draw them best."""
+        """The objects of images.
+
+        When a model is finished, poses are corrected by a second look. With verification, objects that are read wrongly
+        have the codes that draw them best.
+        """
         objects: Tensor = self.encoder(images)
-        memory = self._known
-        if memory is None or not self.verify:
+        if self.memory is None or self.training or not self.memory.spread.any():
             return objects
-        decoder = self._template_decoder
+        decoder, memory = self._template_decoder, self.memory
+        objects = second_look(decoder, objects, images.sum(1), memory.spread)
+        if not (self.verify and memory.is_used):
+            return objects
         codes = memory.read(objects, decoder)
         better = memory.verified(codes, images.sum(1))
         is_new = (better != codes).any(1)[:, None, None]
         return torch.where(is_new, memory.objects(better, objects, decoder), objects)
 
     def drawn(self, objects: Objects) -> Images:
-        """The images of objects: by their codes if these are found, by their fillers in training and before."""
-        memory = self._known
-        if memory is None:
+        """The images of objects: by their codes if these are used, by their fillers in training and before."""
+        memory = self.memory
+        if memory is None or self.training or not memory.is_used:
             images: Tensor = self.decoder(objects)
             return images
         return memory.draw(memory.read(objects, self._template_decoder))
-
-    @property
-    def _known(self) -> PoseMemory | None:
-        """The memory, if it is used now: it has codes, and nothing is trained."""
-        return None if self.memory is None or self.training or not self.memory.counts["shapes"] else self.memory
 
     @property
     def _template_decoder(self) -> TemplateDecoder:
@@ -79,35 +83,74 @@ class ImageModel(nn.Module):
         return self.decoder
 
     @property
-    def finishing_steps(self) -> int:
-        """The steps that refine what the memory draws."""
-        return 0 if self.memory is None else sum(REFINED)
+    def finishing_steps(self) -> tuple[int, ...]:
+        """The steps that find codes, refine what they draw and teach them, and the one that decides on their use."""
+        return () if self.memory is None else (FITTED + sum(REFINED) + TAUGHT, 1)
 
-    def finish(self, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
-        """Find the codes of training images and refine what they draw; forget codes if fillers draw better."""
+    def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
+        """Find the codes of training images and teach them to the rest; then use them, if they draw images better.
+
+        Codes that few images have are forgotten, and so are those that draw fewer images rightly than fillers.
+        """
         if self.memory is None:
             return
-        read = self._read(batches)
-        objects: list[Tensor] = []
-        while sum(map(len, objects)) < LOOKED_AT:
-            objects.append(next(read)[1])
+        if stage == 0:
+            yield from self._learn_codes(self.memory, iter(batches), generator)
+        elif self.memory.counts["shapes"]:
+            self._use_codes(self.memory, iter(batches))
+        yield
+
+    def _learn_codes(
+        self, memory: PoseMemory, batches: Iterator[Examples], generator: torch.Generator
+    ) -> Iterator[None]:
+        """Find codes, refine what they draw, and teach them."""
+        decoder, read = self._template_decoder, self._read(batches)
+        memory.spread.copy_(memory.spread.new_tensor(FIRST_SPREAD))
+        found: list[Tensor] = []
+        while sum(map(len, found)) < LOOKED_AT:
+            found.append(next(read)[1])
             yield
+        objects = torch.cat(found)
+        memory.find(objects, decoder, generator)
+        examples = ((images.sum(1), memory.read(some, decoder)) for images, some in read)
+        yield from fit(memory, examples, FITTED, generator)
+        if not _are_read(memory, *next(examples)):
+            memory.forget()
+            return
+        yield from refine(memory, examples, *REFINED, generator)
+        pupil = Pupil(self.encoder, decoder, self.composition_parameters(), self.composition_error)
+        yield from teach(pupil, memory, objects, batches, TAUGHT)
+
+    def _use_codes(self, memory: PoseMemory, batches: Iterator[Examples]) -> None:
+        """Use codes if they draw as many images rightly as fillers do."""
+        images, found = next(self._read(batches))
         decoder = self._template_decoder
-        self.memory.find(torch.cat(objects), decoder, generator)
-        memory = self.memory
-        examples = ((images.sum(1), memory.read(found, decoder)) for images, found in read)
-        yield from refine(memory, examples, REFINED, generator)
-        images, found = next(read)
         with torch.no_grad():
             drawn = memory.draw(memory.read(found, decoder)), decoder(found)
         by_codes, by_fillers = (((some > 0.5) == (images > 0.5)).flatten(1).all(1).sum() for some in drawn)
         if by_codes < by_fillers:
             memory.forget()
+        else:
+            memory.is_used.fill_(True)
+
+    def composition_parameters(self) -> Sequence[nn.Parameter]:
+        """The parameters of what is done with objects."""
+        return ()
+
+    def composition_error(self, given: Sequence[Tensor]) -> Tensor:
+        """How wrong what is composed is, given the objects of all images, and the inputs that are no images."""
+        return given[0].new_zeros(())
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
         """All images of training batches, and their objects."""
         for batch in batches:
-            images = torch.cat([tensor for tensor in (*batch.inputs, batch.target) if tensor.ndim == 4])
+            images = torch.cat(images_of(batch)[0])
             with torch.no_grad():
                 objects = self.encoder(images)
             yield images, objects
+
+
+def _are_read(memory: PoseMemory, masks: Masks, codes: Codes) -> bool:
+    """Whether codes draw most images nearly as they are."""
+    counts = outlines_of(memory, masks, codes).counts
+    return bool((counts <= MOST_WRONG).sum() >= FEWEST_READ * len(masks))

@@ -28,7 +28,8 @@ class PoseMemory(nn.Module):
     """Codes that fillers stand for, found in what the fillers of training images decode to, without labels.
 
     An object is read as six numbers: its shape, scale, angle, place across and down, and colour, each the code nearest
-    to what its fillers decode to. Scales have codes of their own for each shape. How many codes there are is found.
+    to what its fillers decode to. Scales have codes of their own for each shape, and fillers of scales may have another
+    unit, which is the same for all. How many codes there are is found.
     `refinement.refine` then fits templates and poses to the outlines of training images. A template is a cubic spline:
     smooth, so that what images of one place tell of an outline holds at every other.
 
@@ -47,6 +48,9 @@ class PoseMemory(nn.Module):
     colours: Tensor
     templates: Tensor
     reach: Tensor
+    units: Tensor
+    is_used: Tensor
+    spread: Tensor
 
     def __init__(self, decoder: TemplateDecoder, resolution: int = 243) -> None:
         super().__init__()
@@ -62,6 +66,9 @@ class PoseMemory(nn.Module):
             self.register_buffer(name, like.new_full(shape, FAR))
         self.register_buffer("templates", like.new_zeros(MOST["shapes"], resolution, resolution))
         self.register_buffer("reach", like.new_ones(()))
+        self.register_buffer("units", like.new_zeros(MOST["shapes"]))
+        self.register_buffer("is_used", torch.zeros((), dtype=torch.bool, device=like.device))
+        self.register_buffer("spread", like.new_zeros(3))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -91,6 +98,8 @@ class PoseMemory(nn.Module):
         """Be as empty as at the start."""
         for codes in (self.shapes, self.log_scales, self.angles, self.places, self.colours):
             codes.fill_(FAR)
+        self.units.zero_()
+        self.is_used.fill_(False)
 
     def _crop(self, decoder: TemplateDecoder) -> None:
         """Templates with finer cells, as far as they reach: the rest of the window is empty."""
@@ -115,14 +124,15 @@ class PoseMemory(nn.Module):
         """
         pose = decoder.pose(objects)
         known = self.shapes[:, 0] < FAR
-        distance = torch.cdist(decoder.seen(objects[:, 0]), decoder.seen(self.shapes))
+        seen = decoder.seen(torch.cat([objects[:, 0], self.shapes]))
+        distance = torch.cdist(seen[: len(objects)], seen[len(objects) :])
         shape = distance.where(known, torch.inf).argmin(1)
         turn = (_angle(pose).unsqueeze(-1) - self.angles).remainder(2 * math.pi)
         turn = torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
         codes = torch.stack(
             [
                 shape,
-                (pose.log_scale.unsqueeze(-1) - self.log_scales[shape]).abs().argmin(1),
+                ((pose.log_scale + self.units[shape]).unsqueeze(-1) - self.log_scales[shape]).abs().argmin(1),
                 turn.argmin(1),
                 (pose.centre[:, :1] - self.places[0]).abs().argmin(1),
                 (pose.centre[:, 1:] - self.places[1]).abs().argmin(1),
@@ -202,7 +212,12 @@ class PoseMemory(nn.Module):
     ) -> Float[Tensor, "b r f"]:
         """Objects that are read as these codes and have the colours of others, with other fillers changed least."""
         shapes = torch.cat([self.shapes[codes[:, SHAPE]].unsqueeze(1), read[:, 1:]], 1)
-        return decoder.posed(shapes, self.pose(codes, self.log_scales, self.angles, self.places))
+        return decoder.posed(shapes, self.filler_pose(codes))
+
+    def filler_pose(self, codes: Codes) -> Pose:
+        """What fillers of these codes decode to: in the unit of scales that they have."""
+        drawn = self.pose(codes, self.log_scales, self.angles, self.places)
+        return drawn._replace(log_scale=drawn.log_scale - self.units[codes[:, SHAPE]])
 
     def pose(self, codes: Codes, log_scales: Tensor, angles: Tensor, places: Tensor) -> Pose:
         """Where templates are drawn, by these tables."""

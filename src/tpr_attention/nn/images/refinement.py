@@ -7,7 +7,7 @@ each. All images that training shows are used, each once. Templates and codes ar
 (`separation`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import torch
@@ -16,11 +16,21 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tpr_attention.nn.images.levels import Levels
-from tpr_attention.nn.images.outlines import Masks, Points, border, logits_of, points_of, tables_of, widened
-from tpr_attention.nn.images.pose_memory import FAR, Codes, PoseMemory
+from tpr_attention.nn.images.outlines import (
+    Masks,
+    Points,
+    border,
+    logits_of,
+    outlines_of,
+    points_of,
+    tables_of,
+    widened,
+)
+from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
+from tpr_attention.nn.images.regularity import even_out
 from tpr_attention.nn.images.separation import AT_ONCE, separate, wrong_around
 
-__all__ = ["even_out", "refine"]
+__all__ = ["fit", "refine"]
 
 ELSEWHERE = 0.02  # the share of pixels away from outlines that gradient steps see
 NEAR = 0.25  # the share of the pixels of outlines that is gathered: the nearest
@@ -33,32 +43,40 @@ FEWEST = 2**15  # pixels: a round fits as many, if there are
 GUARDS = 0.03  # the share of the others that it fits as well
 ROUNDS = 2  # of each level; the coarsest has one more
 STEEPER, STEEPENED = 3.0, range(2, 6)  # how much steeper outlines become, and before which rounds
-EVEN = 0.02  # of a step: how far codes may be from evenly spaced ones
+
+
+def fit(
+    memory: PoseMemory, examples: Iterable[tuple[Masks, Codes]], steps: int, generator: torch.Generator
+) -> Iterator[None]:
+    """Fit coarse templates and all codes to images whose codes are read, and space codes evenly where they nearly are.
+
+    Yields after every step, of which each takes one of the examples.
+    """
+    levels = Levels(memory.templates)
+    fitted = _Fit(memory, levels.parts[0], steps)
+    for masks, codes in islice(examples, steps):
+        others = torch.rand(masks.shape, generator=generator, device=generator.device).to(masks) < ELSEWHERE
+        fitted.step(points_of(masks, codes, border(masks) | others)[1])
+        yield
+    memory.templates.copy_(levels.templates())
+    even_out(memory)
 
 
 def refine(
     memory: PoseMemory,
     examples: Iterable[tuple[Masks, Codes]],
-    steps: Sequence[int],
+    gathered: int,
+    iterations: int,
     generator: torch.Generator,
 ) -> Iterator[None]:
-    """Fit templates and codes to the outlines of images whose codes are read. Yields after every step.
+    """Fit templates and codes to the outlines of images whose codes are read. Yields every now and then.
 
     Args:
         examples: Masks and their codes, without end.
-        steps: How many examples templates and codes are first fitted to, how many pixels are then gathered from, and
-            how many iterations fit both to what was gathered.
+        gathered: How many examples pixels are gathered from.
+        iterations: How many quasi-Newton steps fit templates and codes to these.
     """
-    first, gathered, last = steps
-    examples, levels = iter(examples), Levels(memory.templates)
-    fit = _Fit(memory, levels.parts[0], first)
-    for masks, codes in islice(examples, first):
-        others = torch.rand(masks.shape, generator=generator, device=generator.device).to(masks) < ELSEWHERE
-        fit.step(points_of(masks, codes, border(masks) | others)[1])
-        yield
-    memory.templates.copy_(levels.templates())
-    even_out(memory)
-    gathering = _Gathering(memory, generator)
+    levels, gathering = Levels(memory.templates), _Gathering(memory, generator)
     for masks, codes in islice(examples, gathered):
         gathering.add(masks, codes)
         yield
@@ -73,41 +91,8 @@ def refine(
         if number in STEEPENED:
             levels.steepen(STEEPER)
             memory.templates.mul_(STEEPER)
-        yield from separate(memory, levels, nearest, last // len(rounds), with_moves=number > 0)
+        yield from separate(memory, levels, nearest, iterations // len(rounds), with_moves=number > 0)
         even_out(memory)
-
-
-@torch.no_grad()
-def even_out(memory: PoseMemory) -> None:
-    """Space places, angles and scales evenly where they nearly are: by the line of least squares through them.
-
-    >>> from tpr_attention.nn.images.decoders import TemplateDecoder
-    >>> memory = PoseMemory(TemplateDecoder(side=64, channels=3, filler_dim=8))
-    >>> memory.angles[:4] = torch.tensor([0.0, 1.01, 1.99, 3.0])
-    >>> even_out(memory)
-    >>> memory.angles[:4].diff()
-    tensor([0.9980, 0.9980, 0.9980])
-    """
-    for row in (memory.angles, *memory.places):
-        _even(row)
-    for row in memory.log_scales:
-        scales = torch.where(row < FAR, row.exp(), FAR)
-        _even(scales)
-        row.copy_(torch.where(row < FAR, scales.log(), FAR))
-
-
-def _even(codes: Float[Tensor, "most"]) -> None:
-    """Even out the codes that are used, in place; they are in order."""
-    used = int((codes < FAR).sum())
-    found = codes[:used].double()
-    if used < 3 or (found.diff() <= 0).any():
-        return
-    number = torch.arange(used, device=codes.device, dtype=torch.float64)
-    number = number - number.mean()
-    step = (number @ found) / number.square().sum()
-    line = found.mean() + step * number
-    if (found - line).abs().max() <= EVEN * step:
-        codes[:used] = line.to(codes)
 
 
 class _Fit:
@@ -153,12 +138,10 @@ class _Gathering:
         """Gather the nearest pixels, all wrong ones, and some others. Images that are read wrongly have none."""
         fresh = ~self.known[codes[:, :-1].unbind(1)]
         masks, codes = masks[fresh], codes[fresh]
-        image, points = points_of(masks, codes, border(masks))
+        image, points, logits, is_wrong, counts = outlines_of(self.memory, masks, codes)
         if not len(image):
             return
-        logits = logits_of(self.memory, points, **tables_of(self.memory))
-        is_wrong = (logits > 0) != (points.labels > 0.5)
-        is_read = torch.bincount(image, is_wrong, len(masks)) <= MOST_WRONG
+        is_read = counts <= MOST_WRONG
         self.known[codes[is_read, :-1].unbind(1)] = True
         near = logits.abs() <= logits.abs().quantile(NEAR)
         other = torch.rand(len(image), generator=self.generator, device=self.generator.device).to(logits) < FARTHER

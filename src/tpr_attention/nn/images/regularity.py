@@ -1,0 +1,64 @@
+"""Codes of a pose memory made regular: evenly spaced where they nearly are, and scales in one unit for all shapes."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
+
+__all__ = ["even_out", "units_of"]
+
+EVEN = 0.02  # of a step: how far codes may be from evenly spaced ones
+ALIKE = 0.1  # of a step: how far scales of shapes may be apart, but for a factor
+
+
+@torch.no_grad()
+def even_out(memory: PoseMemory) -> None:
+    """Space places, angles and scales evenly where they nearly are: by the line of least squares through them.
+
+    >>> from tpr_attention.nn.images.decoders import TemplateDecoder
+    >>> memory = PoseMemory(TemplateDecoder(side=64, channels=3, filler_dim=8))
+    >>> memory.angles[:4] = torch.tensor([0.0, 1.01, 1.99, 3.0])
+    >>> even_out(memory)
+    >>> memory.angles[:4].diff()
+    tensor([0.9980, 0.9980, 0.9980])
+    """
+    for row in (memory.angles, *memory.places):
+        _even(row)
+    for row in memory.log_scales:
+        scales = torch.where(row < FAR, row.exp(), FAR)
+        _even(scales)
+        row.copy_(torch.where(row < FAR, scales.log(), FAR))
+
+
+def _even(codes: Float[Tensor, "most"]) -> None:
+    """Even out the codes that are used, in place; they are in order."""
+    used = int((codes < FAR).sum())
+    found = codes[:used].double()
+    if used < 3 or (found.diff() <= 0).any():
+        return
+    number = torch.arange(used, device=codes.device, dtype=torch.float64)
+    number = number - number.mean()
+    step = (number @ found) / number.square().sum()
+    line = found.mean() + step * number
+    if (found - line).abs().max() <= EVEN * step:
+        codes[:used] = line.to(codes)
+
+
+def units_of(memory: PoseMemory) -> Float[Tensor, "clusters"]:
+    """How much larger than in the mean the logarithms of scales of each shape are, if they differ in nothing else.
+
+    How large a template is at scale one is free, and another for each shape, as long as objects are drawn by the scales
+    of their own shape. Less these units, the scale of one object can be given to another of any shape.
+    """
+    known = memory.counts["shapes"]
+    units = torch.zeros_like(memory.units)
+    used = memory.log_scales[:known] < FAR
+    if (used != used[:1]).any():
+        return units
+    scales = memory.log_scales[:known, used[0]]
+    found = scales.mean(1) - scales.mean()
+    common = scales - found.unsqueeze(-1)
+    if scales.shape[1] < 2 or (common - common.mean(0)).abs().max() <= ALIKE * common.mean(0).diff().min():
+        units[:known] = found
+    return units

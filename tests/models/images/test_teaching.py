@@ -1,0 +1,168 @@
+"""What codes teach: encoders read them, decoders draw them, and compositions are fitted to their objects."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from tpr_attention.models.images import teaching
+from tpr_attention.models.images.teaching import Pupil, images_of, teach
+from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.nn.images.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, PoseMemory
+from tpr_attention.tasks.task import Batch
+
+COUNTS = (2, 2, 3, 2, 2, 1)  # of codes
+
+
+class World:
+    """Rectangles of two shapes that a memory draws exactly, and a decoder that draws both too small.
+
+    Fillers of scales have another unit for each shape: those of the second shape are larger.
+    """
+
+    def __init__(self) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self.decoder = TemplateDecoder(64, 3, 8, resolution=48)
+        memory = self.memory = PoseMemory(self.decoder, resolution=65)
+        memory.shapes[:2] = 3 * torch.eye(2, 8)
+        memory.log_scales[:2, :2] = torch.tensor([[-0.4, 0.0], [-0.3, 0.1]])
+        memory.angles[:3] = torch.tensor([0.1, 0.4, 0.7])
+        memory.places[:, :2] = torch.tensor([24.0, 40.3])
+        memory.colours[0] = 1.0
+        memory.reach.fill_(16.0)
+        line = 16 * torch.linspace(-1 - 2 / 62, 1 + 2 / 62, 65)
+        shapes = [torch.minimum(wide - line.abs(), 7 - line.abs().unsqueeze(-1)) for wide in (5.0, 10.0)]
+        memory.templates[:2] = 4 * torch.stack(shapes).clamp(-3, 3)
+        with torch.no_grad():
+            coarse = 14 * torch.linspace(-1, 1, 48)
+            near = [torch.minimum(wide - coarse.abs(), 6 - coarse.abs().unsqueeze(-1)) for wide in (5.0, 10.0)]
+            self.decoder.base.zero_()
+            self.decoder.templates[:2] = torch.stack(near).clamp(-3, 3) / 3
+        self.codes = torch.tensor(list(itertools.product(*map(range, COUNTS))))
+        with torch.no_grad():
+            masks = (memory.field(self.codes) > 0).float()
+            self.images = masks.unsqueeze(1).expand(-1, 3, -1, -1)
+            self.objects = memory.objects(self.codes, torch.randn(len(masks), 5, 8), self.decoder)
+
+
+class Reader(nn.Module):
+    """Knows every image by heart, and is wrong by a constant for each code of a shape, a scale and an angle."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.off = nn.ParameterList(nn.Parameter(torch.zeros(COUNTS[kind], 5, 8)) for kind in (SHAPE, SCALE, ANGLE))
+
+    def forward(self, images):
+        number = torch.cdist(images[:, 0].flatten(1), self.world.images[:, 0].flatten(1)).argmin(1)
+        codes = self.world.codes[number]
+        off = [part[codes[:, kind]] for part, kind in zip(self.off, (SHAPE, SCALE, ANGLE), strict=True)]
+        return self.world.objects[number] + sum(off)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """A world, its reader, what was composed of it, and the factor that the composition has learned."""
+    world = World()
+    reader = Reader(world)
+    factor = nn.Parameter(torch.tensor(3.0))
+
+    def error(given):
+        first, second, target, other = given
+        assert first.shape == second.shape == target.shape
+        wrong = other[:, 0] == 0
+        wanted = torch.where(wrong[:, None, None], 500.0, target)
+        return (factor * target - wanted).square().sum((1, 2))
+
+    def batches():
+        for seed in itertools.count():
+            chosen = torch.randint(len(world.codes), (3, 8), generator=torch.Generator().manual_seed(seed))
+            first, second, target = world.images[chosen]
+            others = torch.ones(8, 5)
+            others[0] = min(seed, 1)  # one example has wrong codes
+            yield Batch((first, second, others), target, {})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(teaching, "COMPOSED", 30)
+        patch.setattr(teaching, "RATES", {"encoder": 0.01, "decoder": 0.03})
+        before = [[drawn_wrongly(world)], [p.clone() for p in world.decoder.parameters()]]
+        steps = sum(
+            1 for _ in teach(Pupil(reader, world.decoder, [factor], error), world.memory, world.objects, batches(), 150)
+        )
+    return world, reader, factor, steps, before
+
+
+@torch.no_grad()
+def drawn_wrongly(world):
+    """The share of pixels that the decoder has wrong, of what would be read."""
+    lessons = teaching._Lessons(world.memory, world.decoder, world.objects)
+    objects = lessons.objects(world.images[:, 0], world.objects)
+    return float(((world.decoder.field(objects) > 0) != (world.images[:, 0] > 0.5)).float().mean())
+
+
+def test_fillers_of_scales_have_one_unit_then(taught):
+    """The encoder reads the mean of both, whatever the shape is, and the memory reads the same codes of it."""
+    world, reader, _, steps, _ = taught
+    assert steps == 150
+    torch.testing.assert_close(world.memory.units[:2], torch.tensor([-0.05, 0.05]))
+    with torch.no_grad():
+        read = reader(world.images)
+        pose = world.decoder.pose(read)
+    expected = torch.tensor([-0.35, 0.05])[world.codes[:, SCALE]]
+    torch.testing.assert_close(pose.log_scale, expected, atol=0.02, rtol=0)
+    codes = world.memory.read(read, world.decoder)
+    assert torch.equal(codes[:, :COLOUR], world.codes[:, :COLOUR])
+    found, wanted = (
+        world.decoder.pose(world.memory.objects(codes, read, world.decoder)),
+        world.memory.filler_pose(codes),
+    )
+    torch.testing.assert_close(found.log_scale, wanted.log_scale)
+    torch.testing.assert_close(wanted.log_scale, expected)
+
+
+def test_the_decoder_draws_what_codes_say(taught):
+    world, *_, ((before,), parameters) = taught
+    assert drawn_wrongly(world) < before / 4
+    names = [name for name, _ in world.decoder.named_parameters()]
+    changed = {
+        name
+        for name, one, other in zip(names, parameters, world.decoder.parameters(), strict=True)
+        if not torch.equal(one, other)
+    }
+    assert changed == {"base", "templates", "gain"}
+
+
+def test_the_composition_is_fitted_without_what_has_wrong_codes(taught):
+    _, _, factor, _, _ = taught
+    assert factor.item() == pytest.approx(1, abs=1e-3)
+    assert factor.grad is None
+
+
+def test_the_spread_is_what_is_left_of_errors(taught):
+    world, *_ = taught
+    position, angle, scale = world.memory.spread.tolist()
+    assert position == pytest.approx(teaching.WIDER[0] * teaching.LEAST_SPREAD)  # it was never wrong
+    assert 0 < angle < 0.01
+    assert 0 < scale < 0.02
+
+
+def test_codes_that_draw_an_image_badly_are_replaced():
+    """Without this an encoder would be taught what it reads wrongly."""
+    world = World()
+    lessons = teaching._Lessons(world.memory, world.decoder, world.objects)
+    wrong = world.codes.clone()
+    wrong[:, ANGLE] = (wrong[:, ANGLE] + 2) % 3
+    read = world.memory.objects(wrong, world.objects, world.decoder)
+    with torch.no_grad():
+        found = lessons.objects(world.images[:, 0], read)
+        expected = lessons.objects(world.images[:, 0], world.objects)
+    torch.testing.assert_close(found[:, :4], expected[:, :4])
+
+
+def test_images_come_apart_from_what_is_none():
+    batch = Batch((torch.zeros(2, 3, 4, 4), torch.ones(2, 5)), torch.ones(2, 3, 4, 4), {})
+    images, others = images_of(batch)
+    assert [len(images), len(others)] == [2, 1]
+    assert images[-1] is batch.target

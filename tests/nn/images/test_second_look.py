@@ -1,0 +1,115 @@
+"""A second look: poses are nearer to the truth, and no farther from what was read than they may be."""
+
+import pytest
+import torch
+
+from tpr_attention.nn.images import second_look as module
+from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.second_look import second_look
+
+SPREAD = torch.tensor([0.1, 0.03, 0.02])
+
+
+@pytest.fixture
+def decoder(generator):
+    """Draws triangles: as long as they are wide, with corners, and without symmetry."""
+    decoder = TemplateDecoder(side=64, channels=3, filler_dim=8)
+    line = 16 * torch.linspace(-1, 1, decoder.resolution)
+    u, v = line, line.unsqueeze(-1)
+    inside = torch.minimum(torch.minimum(10 - v, v + 8 - 2 * u), v + 12 + 1.5 * u)
+    with torch.no_grad():
+        decoder.base.copy_(4 * inside.clamp(-3, 3))
+        for part in (decoder.scale, decoder.orientation):
+            part.weight.copy_(0.3 * torch.randn(part.weight.shape, generator=generator))
+    return decoder
+
+
+@pytest.fixture
+def world(decoder, generator):
+    """True objects and their masks; objects are away from the border."""
+    objects = torch.randn(40, 5, 8, generator=generator)
+    turn = 6 * torch.rand(40, generator=generator)
+    pose = Pose(
+        20 + 24 * torch.rand(40, 2, generator=generator),
+        torch.stack([turn.cos(), turn.sin()], -1),
+        -0.5 * torch.rand(40, generator=generator),
+    )
+    with torch.no_grad():
+        objects = decoder.posed(objects, pose)
+        return objects, (decoder.field(objects) > 0).float()
+
+
+def errors(decoder, found, true):
+    """Root mean squares: of positions, angles and logarithms of scales."""
+    one, other = decoder.pose(found), decoder.pose(true)
+    centre, turn = one.centre - other.centre, (one.direction - other.direction).norm(dim=-1)
+    return torch.stack([part.square().mean().sqrt() for part in (centre, turn, one.log_scale - other.log_scale)])
+
+
+def misread(decoder, true, generator, size=1.0):
+    pose = decoder.pose(true)
+    off = [
+        size * SPREAD[k] * torch.randn(part.shape, generator=generator)
+        for k, part in enumerate((pose[0], true[:, 0, 0], pose[2]))
+    ]
+    turn = torch.atan2(pose.direction[:, 1], pose.direction[:, 0]) + off[1]
+    return decoder.posed(
+        true, Pose(pose.centre + off[0], torch.stack([turn.cos(), turn.sin()], -1), pose.log_scale + off[2])
+    )
+
+
+@torch.no_grad()
+def test_poses_are_nearer_to_the_truth(decoder, world, generator):
+    true, masks = world
+    read = misread(decoder, true, generator)
+    found = second_look(decoder, read, masks, SPREAD)
+    assert (errors(decoder, found, true) < errors(decoder, read, true) / 2).all()
+    for role in (0, 4):  # shapes and colours stay
+        assert torch.equal(found[:, role], read[:, role])
+
+
+@torch.no_grad()
+def test_what_is_known_well_is_kept(decoder, world, generator):
+    """A small spread of angles and scales leaves these nearly as they are, and corrects positions alone."""
+    true, masks = world
+    read = misread(decoder, true, generator)
+    sure = SPREAD * torch.tensor([1.0, 1e-3, 1e-3])
+    position, turn, grow = errors(decoder, second_look(decoder, read, masks, sure), read)
+    assert position > 0.03
+    assert turn < 1e-4
+    assert grow < 1e-4
+
+
+@torch.no_grad()
+def test_slopes_are_derivatives(decoder, world, generator):
+    """Of the distance of pixels from the outline, against small changes of each number of a pose."""
+    decoder, true = decoder.double(), world[0][:5].double()
+    line = torch.linspace(-1, 1, decoder.resolution, dtype=torch.float64)
+    decoder.base.copy_(3 * line - 2 * line.unsqueeze(-1) + 1)  # its slope is the same everywhere
+    templates = module._with_slopes(decoder.template(true[:, 0]))
+    numbers = module._numbers(decoder.pose(true))
+    places = numbers[:, None, :2] + 4 * torch.rand(5, 30, 2, generator=generator, dtype=torch.float64)
+    distance, slopes = module._distances(decoder, templates, module._pose(numbers), places)
+    for number in range(3):  # a scale changes how long a pixel is, too
+        moved = numbers.clone()
+        moved[:, number] += 1e-6
+        other, _ = module._distances(decoder, templates, module._pose(moved), places)
+        torch.testing.assert_close((other - distance) / 1e-6, slopes[..., number], rtol=1e-4, atol=1e-4)
+
+
+def test_pixels_are_those_of_outlines(world):
+    masks = world[1][:3].clone()
+    masks[1] = 0
+    pixels = module._pixels(masks)
+    assert pixels.there.sum(1).tolist() == module.border(masks).sum((1, 2)).tolist()
+    for image, there, places, on in zip(masks, pixels.there.bool(), pixels.places, pixels.on, strict=True):
+        column, row = (places[there] - 0.5).long().unbind(-1)
+        assert torch.equal(image[row, column], on[there])
+        assert len(set(zip(column.tolist(), row.tolist(), strict=True))) == there.sum()
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_empty_images_are_left_as_they_are_read(count, decoder, world):
+    read = world[0][:count]
+    found = second_look(decoder, read, torch.zeros(count, 64, 64), SPREAD)
+    torch.testing.assert_close(found, read, atol=1e-4, rtol=1e-4)
