@@ -2,7 +2,7 @@
 
 Held-out answers have other shapes and scales than known ones, and larger objects have longer outlines. So known answers
 are weighted: each shape at each scale has the share that it has among the held-out ones. Models with a clean-up are
-measured as they are and with codes that are verified by drawing them.
+measured as they are, with codes that are verified by drawing them, and without codes.
 
     python benchmarks/image_cells.py STORE DIGEST [DIGEST ...] [--count 10000]
 """
@@ -19,11 +19,12 @@ from tpr_attention.tasks.images.reading import read_frames
 from tpr_attention.training.prepare import make_task
 
 PART = 500
-COLUMNS = "run", "test", "codes", "exact", "factors right", "wrong pixels", "known, same contents", "ratio"
+NAMES = "wrong_pixels", "exact", "iou"
+COLUMNS = "run", "test", "codes", "exact", "factors right", "IoU", "wrong pixels", "known, same contents", "ratio"
 
 
 def measured(models, task, condition, count, seed):
-    """Content, wrong pixels, whether exact, and whether all factors are right, of each answer of each model."""
+    """Content, the metrics of `NAMES`, and whether all factors are right, of each answer of each model."""
     generator, parts = named_generator(seed, f"matched/{condition}"), {name: [] for name in models}
     for _ in range(count // PART):
         batch = task.draw(condition, PART, generator, torch.float32)
@@ -34,7 +35,7 @@ def measured(models, task, condition, count, seed):
                 output = model(*batch.inputs)
             found = task.measure(output, batch)
             factors = measure_factors(output, batch.target, task.grid, task.warped)["factors"]
-            parts[name].append(torch.stack([content.float(), found["wrong_pixels"], found["exact"], factors], 1))
+            parts[name].append(torch.stack([content.float(), *(found[name] for name in NAMES), factors], 1))
     return {name: torch.cat(of_model) for name, of_model in parts.items()}
 
 
@@ -57,23 +58,25 @@ def main():
         spec = store.check(digest)
         task = make_task(spec.task, spec.seed)
         weights = {name: torch.from_numpy(array) for name, array in store.weights(digest).items()}
-        ways = {"as read": {}} | ({"verified": {"verify": True}} if spec.model.options.get("clean_up") else {})
+        ways = {"as read": {}}
+        if spec.model.options.get("clean_up"):
+            ways |= {"verified": {"verify": True}, "none": {}}
         models = {
             name: build(spec.model.name, task, spec.seed, **spec.model.options | way).eval()
             for name, way in ways.items()
         }
         for model in models.values():
             model.load_state_dict(weights)
+        if "none" in models:
+            models["none"].memory.is_used.fill_(False)
         known = measured(models, task, "in_distribution", asked.count, spec.seed)
         for condition in task.conditions:
             for name, new in measured(models, task, condition, asked.count, spec.seed).items():
                 wrong, expected = float(new[:, 1].mean()), matched(known[name], new)
-                shares = " | ".join(f"{100 * float(new[:, column].mean()):.2f} %" for column in (2, 3))
+                exact, factors = (f"{100 * float(new[:, column].mean()):.2f} %" for column in (2, 4))
+                pixels = f"{float(new[:, 3].mean()):.4f}", f"{wrong:.4f}", f"{expected:.4f}"
                 ratio = f"{wrong / expected:.2f}" if expected else "-"
-                print(
-                    f"| {digest} | {condition} | {name} | {shares} | {wrong:.4f} | {expected:.4f} | {ratio} |",
-                    flush=True,
-                )
+                print("| " + " | ".join((digest, condition, name, exact, factors, *pixels, ratio)) + " |", flush=True)
 
 
 if __name__ == "__main__":

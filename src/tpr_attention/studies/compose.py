@@ -29,8 +29,8 @@ MOST_TASKS = 3
 def infer_setup(store: Store) -> Setup:
     """How a store was filled: the steps of most runs that belong to a study, and the seeds of most kinds of run.
 
-    Studies that have other steps than the setup count only if there is no other: the largest number of steps is then
-    that of the setup, as far as they tell.
+    Studies that have other steps and seeds than the setup count only if there is no other: the largest numbers are then
+    those of the setup, as far as they tell.
     """
     found = [
         (spec, studies) for spec in _specs(store) if spec.seed < min(SEARCH_SEEDS) and (studies := _studies_of(spec))
@@ -40,13 +40,13 @@ def infer_setup(store: Store) -> Setup:
         return Setup()
     runs, choose = (whole, _usual) if whole else (found, max)
     steps = choose(spec.training.steps for spec, _ in runs)
-    seeds: dict[tuple[RunSpec, int], set[int]] = {}
+    seeds: dict[tuple[str, int], set[int]] = {}
     for spec, (study, *_) in runs:
-        kind = spec.with_seed(study.first_seed)
-        if kind.digest in _planned(steps, study.name):
-            seeds.setdefault((kind, study.first_seed), set()).add(spec.seed - study.first_seed)
-    usual = _usual(next(seed for seed in count() if seed not in among) for among in seeds.values())
-    return Setup(seeds=usual or max(map(max, seeds.values())) + 1, steps=steps)
+        first = _first_seed(spec, steps, study)
+        if first is not None:
+            seeds.setdefault((_kind(spec), first), set()).add(spec.seed - first)
+    found_seeds = choose(next(seed for seed in count() if seed not in among) for among in seeds.values())
+    return Setup(seeds=found_seeds or max(map(max, seeds.values())) + 1, steps=steps)
 
 
 def _usual(numbers: Iterable[int]) -> int:
@@ -139,21 +139,24 @@ def is_planned(spec: RunSpec, studies: Iterable[Study]) -> bool:
 def _studies_of(spec: RunSpec) -> list[Study]:
     """The studies that a run belongs to.
 
-    They are those that plan it; if there is none, those that plan its kind with the last first seed before its own.
-    Two studies may have runs of one kind and other first seeds: seed 100 is the first of one, not the 101st of the
-    other.
+    They are those that plan its kind from the last first seed before its own on. Two studies may have runs of one kind
+    and other first seeds: seed 100 is the first of one, not the 101st of the other.
     """
-    steps = spec.training.steps
     studies = [study for study in STUDIES.values() if spec.task.name in _tasks(study.name)]
-    if exact := [study for study in studies if spec.digest in _planned(steps, study.name)]:
-        return exact
-    firsts = {study.first_seed for study in studies if study.first_seed <= spec.seed}
-    for first in sorted(firsts, reverse=True):
-        kind = spec.with_seed(first).digest
-        among = [study for study in studies if study.first_seed == first]
-        if found := [study for study in among if kind in _planned(steps, study.name)]:
-            return found
-    return []
+    firsts = {study: first for study in studies if (first := _first_seed(spec, spec.training.steps, study)) is not None}
+    return [study for study, first in firsts.items() if first == max(firsts.values())]
+
+
+def _first_seed(spec: RunSpec, steps: int, study: Study) -> int | None:
+    """The last seed up to its own with which a study begins runs of this kind; None if there is none."""
+    return max(
+        (first for first in _planned(steps, study.name).get(_kind(spec), ()) if first <= spec.seed), default=None
+    )
+
+
+def _kind(spec: RunSpec) -> str:
+    """What runs that differ in their seeds only have in common."""
+    return spec.with_seed(0).digest
 
 
 @cache
@@ -163,8 +166,12 @@ def _tasks(name: str) -> frozenset[str]:
 
 
 @cache
-def _planned(steps: int, name: str) -> frozenset[str]:
-    return frozenset(spec.digest for spec in STUDIES[name].specs(Setup(1, steps)))
+def _planned(steps: int, name: str) -> dict[str, list[int]]:
+    """The kinds of runs of a study, with the seeds that they begin with."""
+    found: dict[str, list[int]] = {}
+    for spec in STUDIES[name].specs(Setup(1, steps)):
+        found.setdefault(_kind(spec), []).append(spec.seed)
+    return found
 
 
 def _runs(results: Results) -> Section:

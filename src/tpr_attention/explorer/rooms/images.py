@@ -121,6 +121,7 @@ def _memory(memory: PoseMemory | None) -> Mapping[str, np.ndarray] | None:
         **codes,
         "shapes": memory.shapes[:known].numpy(),
         "log_scales": memory.log_scales[:known].numpy(),
+        "units": memory.units[:known].numpy(),
         "templates": np.stack([cut(template) for template in memory.templates[:known].numpy()]),
     }
 

@@ -28,6 +28,8 @@ FIRST_SEED = 300
 LATER = 100
 """How much later the seeds of models that finish begin: what comes after training was made when others were known."""
 STEPS = 4_000
+LONGER = 10_000
+"""The steps of a contestant that is trained for longer, to see whether that helps."""
 MOST_SEEDS = 3
 """Of contestants that are not the main model; the slowest have one."""
 SPLITS = ("square_red", "square_pos", "scale_pos", "union")
@@ -47,6 +49,7 @@ class Contestant:
         keys: What differs from the others of its part.
         seeds: How many it has at most.
         later: How much later than those of others they begin.
+        steps: How many it has at most.
     """
 
     words: str
@@ -54,6 +57,7 @@ class Contestant:
     keys: Mapping[str, object]
     seeds: int = MOST_SEEDS
     later: int = 0
+    steps: int = STEPS
 
 
 def _parts(encoder: str, decoder: str, composition: str = "tpr") -> dict[str, object]:
@@ -124,6 +128,13 @@ OTHERS = {
         "convolution, TPR-Attention, deconvolution",
         Look("#6b7280", (1, 1), "X"),
         _parts("convolution", "deconvolution"),
+    ),
+    "convolution-longer": Contestant(
+        "convolution, TPR-Attention, deconvolution, longer",
+        Look("#a8a29e", (3, 1), "x"),
+        _parts("convolution", "deconvolution"),
+        seeds=1,
+        steps=LONGER,
     ),
     "unbinding-pixel": Contestant(
         "unbinding, TPR-Attention, MLP of each pixel",
@@ -222,7 +233,7 @@ def series_of(block: Mapping[str, Contestant], setup: Setup) -> dict[str, Series
         for name, one in block.items():
             seeds = min(setup.seeds, one.seeds)
             first = setup.first_seed + one.later
-            own = replace(setup, seeds=seeds, steps=min(setup.steps, STEPS), first_seed=first)
+            own = replace(setup, seeds=seeds, steps=min(setup.steps, one.steps), first_seed=first)
             yield name, over_seeds(name, RunSpec.of(one.keys), own, one.words, one.look)
 
     return dict(made())

@@ -70,7 +70,8 @@ def at_equal_time(results: Results, setup: Setup) -> Iterator[Curves]:
         for condition, words in shown.items()
     )
     caption = (
-        "The same contestants at equal processor time. A line ends where its training ends, after equally many steps. "
+        "The same contestants at equal processor time. A line ends where its training ends, after equally many steps "
+        "but for the one that is trained longer. "
         "CPU seconds are those of the steps of one run, without tests and clean-up, in the mean over seeds. Runs that "
         "are trained together share them equally."
     )

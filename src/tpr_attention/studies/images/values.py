@@ -1,4 +1,4 @@
-"""What is stored of the image study: the runs of each contestant, and their values before a clean-up."""
+"""What is stored of the image study: the runs of each contestant, and their values before they are finished."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,16 @@ from tpr_attention.report.results import Results
 from tpr_attention.studies.images.contestants import BLOCKS, MAIN, OTHERS, QUICK, SPLITS, Contestant, series_of
 from tpr_attention.studies.study import Setup
 
-__all__ = ["HELD_OUT", "ON_UNION", "before_clean_up", "conditions_of", "finished", "finished_of", "stored_of"]
+__all__ = [
+    "HELD_OUT",
+    "ON_UNION",
+    "after_training",
+    "by_fillers",
+    "conditions_of",
+    "finished",
+    "finished_of",
+    "stored_of",
+]
 
 TESTS = {
     "ood_reference": "reference held out",
@@ -54,10 +63,19 @@ def finished(block: str, results: Results, setup: Setup) -> dict[str, Series]:
     return finished_of(BLOCKS[block], results, setup)
 
 
-def before_clean_up(results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
-    """The value of each run at the end of training, before a clean-up."""
+def after_training(results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
+    """The value of each run at the end of training, before it is finished."""
     course = results.course(series, condition, metric)
     if course is None:
         return np.array([])
     found: Float[np.ndarray, n] = course.values[:, course.steps == series.specs[0].training.steps][:, 0]
+    return found
+
+
+def by_fillers(results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
+    """The value of each run that codes have taught, before codes are used: at the last step but one."""
+    course = results.course(series, condition, metric)
+    if course is None or len(course.steps) < 2:
+        return np.array([])
+    found: Float[np.ndarray, n] = course.values[:, -2]
     return found

@@ -224,7 +224,7 @@ function readCodes(object, { weights, basis, side, codes }) {
   const [across, down] = rowsOfMatrix(codes.places);
   return [
     shape,
-    far(rowsOfMatrix(codes.log_scales)[shape], pose.logScale),
+    far(rowsOfMatrix(codes.log_scales)[shape], pose.logScale + codes.units.data[shape]),
     nearestIndex(turns),
     far(across, pose.centre[0]),
     far(down, pose.centre[1]),
