@@ -28,10 +28,13 @@ class PoseMemory(nn.Module):
     """Codes that fillers stand for, found in what the fillers of training images decode to, without labels.
 
     An object is read as six numbers: its shape, scale, angle, place across and down, and colour, each the code nearest
-    to what its fillers decode to. Scales have codes of their own for each shape, and fillers of scales may have another
-    unit, which is the same for all. How many codes there are is found.
+    to what its fillers decode to. Scales have codes of their own for each shape. How many codes there are is found.
     `refinement.refine` then fits templates and poses to the outlines of training images. A template is a cubic spline:
     smooth, so that what images of one place tell of an outline holds at every other.
+
+    Beside the codes it keeps `units`, how much larger the logarithms of scales of each shape are than what fillers
+    decode to; `spread`, how far off a pose may be that is read, see `second_look`; and whether answers are drawn by
+    codes, `is_used`. They are zero until something sets them.
 
     Args:
         resolution: Rows and columns of the coefficients of a template.

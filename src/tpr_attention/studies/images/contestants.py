@@ -163,7 +163,7 @@ PUBLISHED = {
         {**RECONSTRUCTION, "task.split": split, "model": "images-autoencoder", "model.clean_up": True},
         later=LATER,
     )
-    for split in ("sqr2tx", "r2r-1", "r2r-2", "r2r-3")
+    for split in ("sqr2tx", "r2r-1", "r2r-2", "r2r-3", "r2e")
 }
 """Published split of white sprites to the main encoder and decoder on it."""
 
