@@ -113,3 +113,12 @@ def test_empty_images_are_left_as_they_are_read(count, decoder, world):
     read = world[0][:count]
     found = second_look(decoder, read, torch.zeros(count, 64, 64), SPREAD)
     torch.testing.assert_close(found, read, atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_what_is_not_finite_stays_so_for_itself_alone(decoder, world):
+    read, masks = world[0][:3].clone(), world[1][:3]
+    read[1, 3] = torch.nan
+    found = second_look(decoder, read, masks, SPREAD)
+    assert found[1].isnan().any()
+    torch.testing.assert_close(found[::2], second_look(decoder, read[::2], masks[::2], SPREAD))

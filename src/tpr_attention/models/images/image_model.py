@@ -12,14 +12,14 @@ from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.outlines import Masks, outlines_of
 from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
-from tpr_attention.nn.images.refinement import fit, refine
+from tpr_attention.nn.images.refinement import MOST_WRONG, fit, refine
 from tpr_attention.nn.images.second_look import second_look
 
 __all__ = ["ImageModel", "Images", "Objects"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
 FITTED = 600  # steps: see `fit`
-MOST_WRONG, FEWEST_READ = 4, 0.8  # pixels, and the share of images that must not have more, for codes to be taught
+FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
 TAUGHT = 3_000  # steps: see `teach`
 REFINED = (3_000, 1_080)  # steps: see `refine`
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
@@ -90,7 +90,7 @@ class ImageModel(nn.Module):
     def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
         """Find the codes of training images and teach them to the rest; then use them, if they draw images better.
 
-        Codes that few images have are forgotten, and so are those that draw fewer images rightly than fillers.
+        Codes that draw few images nearly rightly are forgotten, and so are those that draw fewer exactly than fillers.
         """
         if self.memory is None:
             return
@@ -139,7 +139,7 @@ class ImageModel(nn.Module):
 
     def composition_error(self, given: Sequence[Tensor]) -> Tensor:
         """How wrong what is composed is, given the objects of all images, and the inputs that are no images."""
-        return given[0].new_zeros(())
+        return given[0].new_zeros(len(given[0]))
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
         """All images of training batches, and their objects."""

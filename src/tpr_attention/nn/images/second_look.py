@@ -68,7 +68,7 @@ def second_look(
         weights, errors = on * (1 - on) * pixels.there, (pixels.on - on) * pixels.there
         curvature = torch.einsum("bpi,bp,bpj->bij", slopes, weights, slopes) + torch.diag(precision)
         gradient = torch.einsum("bpi,bp->bi", slopes, errors) - precision * (found - read)
-        step = torch.linalg.solve(curvature, gradient)
+        step, _ = torch.linalg.solve_ex(curvature, gradient)  # what is not finite stays so
         found = found + torch.minimum(torch.maximum(step, -most), most)
     return decoder.posed(objects, _pose(found))
 
