@@ -8,7 +8,15 @@ from torch import Tensor, nn
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
-from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_of, teach
+from tpr_attention.models.images.teaching import (
+    Images,
+    LookLessons,
+    Objects,
+    Pupil,
+    images_of,
+    teach,
+    teach_codes,
+)
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.outlines import Masks, outlines_of
 from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
@@ -20,7 +28,7 @@ __all__ = ["ImageModel", "Images", "Objects"]
 LOOKED_AT = 8_000  # images in which codes are sought
 FITTED = 600  # steps: see `fit`
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
-TAUGHT = 3_000  # steps: see `teach`
+TAUGHT, LOOKED_TWICE = 3_000, 1_000  # steps: see `teach`, for codes, or else for what a second look finds
 REFINED = (3_000, 1_080)  # steps: see `refine`
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
 
@@ -90,7 +98,8 @@ class ImageModel(nn.Module):
     def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
         """Find the codes of training images and teach them to the rest; then use them, if they draw images better.
 
-        Codes that draw few images nearly rightly are forgotten, and so are those that draw fewer exactly than fillers.
+        Codes that draw few images nearly rightly are forgotten, and what a second look finds is taught instead. Codes
+        that draw fewer images exactly than fillers are forgotten too.
         """
         if self.memory is None:
             return
@@ -114,12 +123,14 @@ class ImageModel(nn.Module):
         memory.find(objects, decoder, generator)
         examples = ((images.sum(1), memory.read(some, decoder)) for images, some in read)
         yield from fit(memory, examples, FITTED, generator)
-        if not _are_read(memory, *next(examples)):
-            memory.forget()
-            return
-        yield from refine(memory, examples, *REFINED, generator)
         pupil = Pupil(self.encoder, decoder, self.composition_parameters(), self.composition_error)
-        yield from teach(pupil, memory, objects, batches, TAUGHT)
+        if _are_read(memory, *next(examples)):
+            yield from refine(memory, examples, *REFINED, generator)
+            yield from teach_codes(pupil, memory, objects, batches, TAUGHT)
+        else:
+            memory.forget()
+            for _ in teach(pupil, LookLessons(decoder, memory.spread), batches, LOOKED_TWICE):
+                yield
 
     def _use_codes(self, memory: PoseMemory, batches: Iterator[Examples]) -> None:
         """Use codes if they draw as many images rightly as fillers do."""

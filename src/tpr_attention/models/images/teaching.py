@@ -1,16 +1,18 @@
-"""Codes as teachers: what a pose memory has found is learned by the encoder, the layer and the decoder.
+"""What is known better than the encoder reads it, learned by the encoder, the layer and the decoder.
 
-Each is trained by itself on what the codes of training images say: the encoder to read the object of an image's codes,
-the layer to make of the objects of two images that of the target, and the decoder to draw the object of an image. They
-share no parameter, so that their errors need no weights. No label is used: codes are read by the encoder as it was
-before, and replaced by better ones where they draw an image badly. Fillers of scales then have one unit for all shapes.
+That are the codes that a pose memory has found, or else what a second look at images finds. Each part is trained by
+itself: the encoder to read the object of an image, the layer to make of the objects of two images that of the target,
+and the decoder to draw the object of an image. They share no parameter, so that their errors need no weights. No label
+is used: codes are read by the encoder as it was before, and replaced by better ones where they draw an image badly.
+Fillers of scales then have one unit for all shapes.
 """
 
 import copy
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -20,11 +22,12 @@ from torch import Tensor, nn
 from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.models.contract import Examples
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.outlines import Masks, outlines_of
+from tpr_attention.nn.images.outlines import outlines_of
 from tpr_attention.nn.images.pose_memory import ANGLE, SCALE, SHAPE, PoseMemory
 from tpr_attention.nn.images.regularity import units_of
+from tpr_attention.nn.images.second_look import second_look
 
-__all__ = ["Pupil", "images_of", "teach"]
+__all__ = ["CodeLessons", "Lessons", "LookLessons", "Pupil", "images_of", "teach", "teach_codes"]
 
 Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
@@ -63,51 +66,72 @@ def images_of(batch: Examples) -> tuple[list[Images], list[Tensor]]:
     return images, [tensor for tensor in batch.inputs if tensor.ndim != 4]
 
 
-def teach(
-    pupil: Pupil, memory: PoseMemory, objects: Objects, batches: Iterable[Examples], steps: int
+@runtime_checkable
+class Lessons(Protocol):
+    """What should be read of images."""
+
+    def objects(self, images: Images, read: Objects) -> Objects:
+        """Objects of images, given those that the encoder reads now."""
+
+
+class Step(NamedTuple):
+    """What a step has used: examples, the objects of their images, and how far off those were that were read."""
+
+    batch: Examples
+    objects: Objects
+    off: Float[Tensor, "b 4"]
+
+
+def teach(pupil: Pupil, lessons: Lessons, batches: Iterable[Examples], steps: int) -> Iterator[Step]:
+    """Train encoder and decoder."""
+    decoder = pupil.decoder
+    parts = {"encoder": [*pupil.encoder.parameters()], "decoder": [decoder.base, decoder.templates, decoder.gain]}
+    optimiser = torch.optim.Adam([{"params": part, "lr": RATES[name]} for name, part in parts.items()], fused=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: min(1.0, (step + 1) / WARM_UP) * math.cos(math.pi / 2 * step / steps) ** 2
+    )
+    for batch in islice(batches, steps):
+        images = torch.cat(images_of(batch)[0])
+        read = pupil.encoder(images)
+        with torch.no_grad():
+            wanted = lessons.objects(images, read.detach())
+        off = _pose_error(decoder.pose(read), decoder.pose(wanted), decoder.side)
+        few = -(-len(batch.target) // DRAWN)
+        drawn = decoder(wanted[-len(batch.target) :][:few])
+        loss = (
+            off.square().sum(1).mean()
+            + (read - wanted)[:, :3].square().sum((1, 2)).mean()
+            + negative_log_likelihood(drawn, batch.target[:few]).mean()
+        )
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        yield Step(batch, wanted, off.detach())
+    for part in (pupil.encoder, decoder):
+        part.zero_grad()
+
+
+def teach_codes(
+    pupil: Pupil, memory: PoseMemory, objects: Objects, batches: Iterator[Examples], steps: int
 ) -> Iterator[None]:
     """Train a pupil on the codes of a memory, which keeps how far off what is read is then. Yields after every step.
 
     Args:
         objects: Some that the encoder reads now; of their fillers those of codes are made.
     """
-    decoder, before = pupil.decoder, copy.deepcopy(pupil.encoder)
-    lessons = _Lessons(memory, decoder, objects)
-    parts = {"encoder": [*pupil.encoder.parameters()], "decoder": [decoder.base, decoder.templates, decoder.gain]}
-    optimiser = torch.optim.Adam([{"params": part, "lr": RATES[name]} for name, part in parts.items()], fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1.0, (step + 1) / WARM_UP) * math.cos(math.pi / 2 * step / steps) ** 2
-    )
-    errors: list[Tensor] = []
+    lessons = CodeLessons(memory, pupil, objects)
     composed: list[tuple[Tensor, ...]] = []
-    for number, batch in enumerate(islice(batches, steps)):
-        images, others = images_of(batch)
-        everything = torch.cat(images)
-        read = pupil.encoder(everything)
-        with torch.no_grad():
-            wanted = lessons.objects(everything.sum(1), before(everything))
-        off = _pose_error(decoder.pose(read), decoder.pose(wanted), decoder.side)
-        by_image = torch.split(wanted, [len(some) for some in images])
-        few = -(-len(batch.target) // DRAWN)
-        loss = (
-            off.square().sum(1).mean()
-            + (read - wanted)[:, :3].square().sum((1, 2)).mean()
-            + negative_log_likelihood(decoder(by_image[-1][:few]), batch.target[:few]).mean()
-        )
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        if number < COMPOSED:
-            composed.append((*by_image, *others))
-        if number >= steps - LAST:
-            errors.append(off.detach())
+    last: deque[Tensor] = deque(maxlen=LAST)
+    for step in teach(pupil, lessons, batches, steps):
+        if len(composed) < COMPOSED:
+            images, others = images_of(step.batch)
+            composed.append((*torch.split(step.objects, [len(some) for some in images]), *others))
+        last.append(step.off)
         yield
-    for part in (pupil.encoder, decoder):
-        part.zero_grad()
     if pupil.composition:
         _fit_composition(pupil, [torch.cat(tensors) for tensors in zip(*composed, strict=True)])
-    across, down, turn, grow = torch.cat(errors).square().mean(0)
+    across, down, turn, grow = torch.cat([*last]).square().mean(0)
     spread = torch.stack([((across + down) / 2).sqrt(), turn.sqrt() / RADIUS, grow.sqrt() / RADIUS])
     memory.spread.copy_(spread.clamp_min(LEAST_SPREAD) * spread.new_tensor(WIDER))
     memory.units.copy_(lessons.units)
@@ -136,20 +160,21 @@ def _minimise(pupil: Pupil, tensors: Sequence[Tensor]) -> None:
     solver.zero_grad()
 
 
-class _Lessons:
+class CodeLessons:
     """Objects of images by their codes: each scale and each angle has the mean of the fillers that are read as it."""
 
     @torch.no_grad()
-    def __init__(self, memory: PoseMemory, decoder: TemplateDecoder, objects: Objects) -> None:
-        self.memory, self.decoder, self.units = memory, decoder, units_of(memory)
-        codes = memory.read(objects, decoder)
+    def __init__(self, memory: PoseMemory, pupil: Pupil, objects: Objects) -> None:
+        self.memory, self.decoder, self.units = memory, pupil.decoder, units_of(memory)
+        self.encoder = copy.deepcopy(pupil.encoder)  # as it is before it is taught
+        codes = memory.read(objects, self.decoder)
         self.scales = _means(objects[:, 1], codes[:, SCALE])
         self.angles = _means(objects[:, 2], codes[:, ANGLE])
 
-    def objects(self, masks: Masks, read: Objects) -> Objects:
-        """What should be read of images, by the codes of what was read before; colours stay."""
-        memory, decoder = self.memory, self.decoder
-        codes = memory.read(read, decoder)
+    def objects(self, images: Images, read: Objects) -> Objects:
+        """Objects of the codes of images; colours are as they are read."""
+        memory, decoder, masks = self.memory, self.decoder, images.sum(1)
+        codes = memory.read(self.encoder(images), decoder)
         doubted = outlines_of(memory, masks, codes).counts > MOST_WRONG
         if doubted.any():
             codes[doubted] = memory.verified(codes[doubted], masks[doubted])
@@ -157,6 +182,17 @@ class _Lessons:
         found = torch.stack([memory.shapes[codes[:, SHAPE]], scales, angles, *read[:, 3:].unbind(1)], 1)
         pose = memory.pose(codes, memory.log_scales - self.units.unsqueeze(-1), memory.angles, memory.places)
         return decoder.posed(found, pose)
+
+
+class LookLessons:
+    """Objects of images as a second look finds them."""
+
+    def __init__(self, decoder: TemplateDecoder, spread: Float[Tensor, "3"]) -> None:
+        self.decoder, self.spread = decoder, spread
+
+    def objects(self, images: Images, read: Objects) -> Objects:
+        """What is read, corrected."""
+        return second_look(self.decoder, read, images.sum(1), self.spread)
 
 
 def _means(fillers: Float[Tensor, "b f"], codes: Int[Tensor, "b"]) -> Float[Tensor, "codes f"]:
