@@ -77,7 +77,7 @@ def _pixels(masks: Float[Tensor, "b height width"]) -> _Pixels:
     image, row, column = border(masks).nonzero(as_tuple=True)
     counts = torch.bincount(image, minlength=len(masks))
     number = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
-    values = torch.stack([column + 0.5, row + 0.5, masks[image, row, column], torch.ones_like(image)], -1)
+    values = torch.stack([column + 0.5, row + 0.5, masks[image, row, column] > 0.5, torch.ones_like(image)], -1)
     rows = masks.new_zeros(len(masks), int(counts.max()) if len(counts) else 0, 4)
     rows[image, number] = values.to(masks)
     return _Pixels(rows[..., :2], rows[..., 2], rows[..., 3])

@@ -111,8 +111,8 @@ def sections(results: Results, setup: Setup) -> list[Section]:
                 "images-published",
                 "Reconstruction of images, in distribution and held out, after training and finished: with a second "
                 "look; no codes are found for the 40 angles of these splits. That a second look teaches as well was "
-                "added when held-out images of `r2r-1` had been seen with another seed, and chosen in distribution. NLL and SSE are sums over an image. "
-                + ANCHORS,
+                "added when held-out images of `r2r-1` had been seen with another seed, and chosen in distribution. "
+                "NLL and SSE are sums over an image. " + ANCHORS,
                 "published",
                 results,
                 setup,
