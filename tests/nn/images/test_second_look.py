@@ -122,3 +122,19 @@ def test_what_is_not_finite_stays_so_for_itself_alone(decoder, world):
     found = second_look(decoder, read, masks, SPREAD)
     assert found[1].isnan().any()
     torch.testing.assert_close(found[::2], second_look(decoder, read[::2], masks[::2], SPREAD))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"objects": torch.zeros(2, 4, 8)}, "objects: expected"),
+        ({"masks": torch.zeros(3, 64, 64)}, "masks: expected"),
+        ({"masks": torch.zeros(2, 64, 32)}, "masks: expected"),
+        ({"spread": torch.zeros(3)}, "spread: expected three positive numbers, got"),
+        ({"spread": torch.ones(2)}, "spread: expected three positive numbers, got"),
+    ],
+)
+def test_what_does_not_fit_is_named(change, message, decoder, as_users_run_it):
+    given = {"objects": torch.zeros(2, 5, 8), "masks": torch.zeros(2, 64, 64), "spread": SPREAD} | change
+    with pytest.raises(ValueError, match=message):
+        second_look(decoder, **given)

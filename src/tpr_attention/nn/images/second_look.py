@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from tpr_attention.functional.signature import expect
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
 from tpr_attention.nn.images.outlines import border, in_frame
 
@@ -57,6 +58,10 @@ def second_look(
     >>> bool((found.centre - pose.centre).abs().mean() < 0.05)
     True
     """
+    expect("objects", objects, "b r f", {"r": decoder.num_contents + 2, "f": decoder.filler_dim})
+    expect("masks", masks, "b height width", {"b": len(objects), "height": decoder.side, "width": decoder.side})
+    if spread.shape != (3,) or not (spread > 0).all():
+        raise ValueError(f"spread: expected three positive numbers, got {spread.tolist()}")
     pixels = _pixels(masks)
     templates = _with_slopes(decoder.template(objects[:, 0]))
     read = _numbers(decoder.pose(objects))
