@@ -294,3 +294,5 @@ def test_one_contestant_is_trained_longer():
     longer = [spec for spec in SPECS if spec.training.steps > STEPS]
     assert [spec.training.steps for spec in longer] == [LONGER]
     assert longer[0].changed({"steps": STEPS}) in SPECS
+    few = IMAGES.specs(Setup(1, steps=STEPS))
+    assert len(few) == len(set(few)) == len(IMAGES.specs(Setup(1))) - 1  # with fewer steps it would be the same

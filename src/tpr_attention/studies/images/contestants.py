@@ -227,10 +227,12 @@ BLOCKS = {
 
 
 def series_of(block: Mapping[str, Contestant], setup: Setup) -> dict[str, Series]:
-    """The runs of each contestant, by name."""
+    """The runs of each contestant, by name; without those that are trained longer, if the setup has no more steps."""
 
     def made() -> Iterator[tuple[str, Series]]:
         for name, one in block.items():
+            if one.steps > STEPS >= setup.steps:
+                continue
             seeds = min(setup.seeds, one.seeds)
             first = setup.first_seed + one.later
             own = replace(setup, seeds=seeds, steps=min(setup.steps, one.steps), first_seed=first)
