@@ -7,12 +7,14 @@ import torch
 from torch import nn
 
 from tpr_attention.models.images import teaching
-from tpr_attention.models.images.teaching import CodeLessons, LookLessons, Pupil, images_of, teach, teach_codes
+from tpr_attention.models.images.teaching import Pupil, images_of, sharpen, teach
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, PoseMemory
+from tpr_attention.nn.images.second_look import second_look
 from tpr_attention.tasks.task import Batch
 
 COUNTS = (2, 2, 3, 2, 2, 1)  # of codes
+SPREAD = torch.tensor([0.1, 0.03, 0.01])
 
 
 class World:
@@ -53,14 +55,14 @@ class Reader(nn.Module):
 
     def __init__(self, world: World) -> None:
         super().__init__()
-        self.world, self.objects = world, world.objects
+        self.world = world
         self.off = nn.ParameterList(nn.Parameter(torch.zeros(COUNTS[kind], 5, 8)) for kind in (SHAPE, SCALE, ANGLE))
 
     def forward(self, images):
         number = torch.cdist(images[:, 0].flatten(1), self.world.images[:, 0].flatten(1)).argmin(1)
         codes = self.world.codes[number]
         off = [part[codes[:, kind]] for part, kind in zip(self.off, (SHAPE, SCALE, ANGLE), strict=True)]
-        return self.objects[number] + sum(off)
+        return self.world.objects[number] + sum(off)
 
 
 @pytest.fixture(scope="module")
@@ -90,22 +92,16 @@ def taught():
         patch.setattr(teaching, "RATES", {"encoder": 0.01, "decoder": 0.03})
         before = [[drawn_wrongly(world)], [p.clone() for p in world.decoder.parameters()]]
         steps = sum(
-            1
-            for _ in teach_codes(
-                Pupil(reader, world.decoder, [factor], error), world.memory, world.objects, batches(), 150
-            )
+            1 for _ in teach(Pupil(reader, world.decoder, [factor], error), world.memory, world.objects, batches(), 150)
         )
     return world, reader, factor, steps, before
-
-
-def lessons_of(world, encoder):
-    return CodeLessons(world.memory, Pupil(encoder, world.decoder, [], None), world.objects)
 
 
 @torch.no_grad()
 def drawn_wrongly(world):
     """The share of pixels that the decoder has wrong, of what would be read."""
-    objects = lessons_of(world, Reader(world)).objects(world.images, world.objects)
+    lessons = teaching._Lessons(world.memory, world.decoder, world.objects)
+    objects = lessons.objects(world.images[:, 0], world.objects)
     return float(((world.decoder.field(objects) > 0) != (world.images[:, 0] > 0.5)).float().mean())
 
 
@@ -155,49 +151,42 @@ def test_the_spread_is_what_is_left_of_errors(taught):
     assert 0 < scale < 0.02
 
 
-@torch.no_grad()
 def test_codes_that_draw_an_image_badly_are_replaced():
     """Without this an encoder would be taught what it reads wrongly."""
     world = World()
+    lessons = teaching._Lessons(world.memory, world.decoder, world.objects)
     wrong = world.codes.clone()
     wrong[:, ANGLE] = (wrong[:, ANGLE] + 2) % 3
-    good, bad = Reader(world), Reader(world)
-    bad.objects = world.memory.objects(wrong, world.objects, world.decoder)
-    found, expected = (lessons_of(world, one).objects(world.images, world.objects) for one in (bad, good))
-    torch.testing.assert_close(found, expected)
-
-
-def test_the_encoder_of_before_reads_codes():
-    """What a pupil reads while it learns does not count, but for its colours."""
-    world = World()
-    reader = Reader(world)
-    lessons = lessons_of(world, reader)
+    read = world.memory.objects(wrong, world.objects, world.decoder)
     with torch.no_grad():
-        expected = lessons.objects(world.images, world.objects)
-        reader.off[0] += 5
-        found = lessons.objects(world.images, reader(world.images))
+        found = lessons.objects(world.images[:, 0], read)
+        expected = lessons.objects(world.images[:, 0], world.objects)
     torch.testing.assert_close(found[:, :4], expected[:, :4])
-    torch.testing.assert_close(found[:, 4], world.objects[:, 4] + 5)
 
 
-def test_a_second_look_teaches_too():
-    """Positions that are read a tenth of a pixel too far right and down are learned without codes."""
+def test_without_codes_the_decoder_is_sharpened(monkeypatch):
+    """By poses that are corrected: positions are read too far right and down."""
+    monkeypatch.setattr(teaching, "RATES", {"decoder": 0.03})
     world = World()
-    reader, decoder = Reader(world), world.decoder
-    pose = decoder.pose(world.objects)
+    decoder, reader = world.decoder, Reader(world)
     with torch.no_grad():
-        decoder.templates[:2] *= 4
-        world.images = (decoder.field(world.objects) > 0).float().unsqueeze(1).expand(-1, 3, -1, -1)
-        reader.objects = decoder.posed(world.objects, pose._replace(centre=pose.centre + 0.1))
-    lessons = LookLessons(decoder, torch.tensor([0.1, 0.01, 0.01]))
-    wanted = lessons.objects(world.images, reader(world.images).detach())
-    before, after = (decoder.pose(some).centre - pose.centre for some in (reader.objects, wanted))
-    assert after.square().mean() < before.square().mean() / 4
+        pose = decoder.pose(world.objects)
+        world.objects = decoder.posed(world.objects, pose._replace(centre=pose.centre + 0.1))
+    before = {name: tensor.clone() for name, tensor in decoder.named_parameters()}
     batch = Batch((world.images,), world.images, {})
-    steps = list(teach(Pupil(reader, decoder, [], None), lessons, itertools.repeat(batch), 3))
-    assert [step.batch is batch for step in steps] == [True] * 3
-    assert steps[0].off[:, :2].square().mean().sqrt() > 0.05
-    assert reader.off[0].any()
+
+    def loss():
+        with torch.no_grad():
+            found = second_look(decoder, reader(world.images), world.images[:, 0], SPREAD)
+            return float((decoder.field(found).sigmoid() - world.images[:, 0]).square().mean())
+
+    first = loss()
+    assert len(list(sharpen(reader, decoder, SPREAD, itertools.repeat(batch), 20))) == 20
+    assert loss() < first / 1.2
+    changed = {name for name, tensor in decoder.named_parameters() if not torch.equal(tensor, before[name])}
+    assert changed == {"base", "templates", "gain"}
+    assert all(tensor.grad is None for tensor in decoder.parameters())
+    assert not any(part.any() for part in reader.off)
 
 
 def test_images_come_apart_from_what_is_none():

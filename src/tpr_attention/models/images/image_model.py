@@ -8,15 +8,7 @@ from torch import Tensor, nn
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
-from tpr_attention.models.images.teaching import (
-    Images,
-    LookLessons,
-    Objects,
-    Pupil,
-    images_of,
-    teach,
-    teach_codes,
-)
+from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_of, sharpen, teach
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.outlines import Masks, outlines_of
 from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
@@ -28,7 +20,7 @@ __all__ = ["ImageModel", "Images", "Objects"]
 LOOKED_AT = 8_000  # images in which codes are sought
 FITTED = 600  # steps: see `fit`
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
-TAUGHT, LOOKED_TWICE = 3_000, 1_000  # steps: see `teach`, for codes, or else for what a second look finds
+TAUGHT, SHARPENED = 3_000, 1_000  # steps: see `teach`, or without codes `sharpen`
 REFINED = (3_000, 1_080)  # steps: see `refine`
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
 
@@ -98,8 +90,8 @@ class ImageModel(nn.Module):
     def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
         """Find the codes of training images and teach them to the rest; then use them, if they draw images better.
 
-        Codes that draw few images nearly rightly are forgotten, and what a second look finds is taught instead. Codes
-        that draw fewer images exactly than fillers are forgotten too.
+        Codes that draw few images nearly rightly are forgotten, and the decoder is sharpened instead. Codes that draw
+        fewer images exactly than fillers are forgotten too.
         """
         if self.memory is None:
             return
@@ -126,11 +118,10 @@ class ImageModel(nn.Module):
         pupil = Pupil(self.encoder, decoder, self.composition_parameters(), self.composition_error)
         if _are_read(memory, *next(examples)):
             yield from refine(memory, examples, *REFINED, generator)
-            yield from teach_codes(pupil, memory, objects, batches, TAUGHT)
+            yield from teach(pupil, memory, objects, batches, TAUGHT)
         else:
             memory.forget()
-            for _ in teach(pupil, LookLessons(decoder, memory.spread), batches, LOOKED_TWICE):
-                yield
+            yield from sharpen(self.encoder, decoder, memory.spread, batches, SHARPENED)
 
     def _use_codes(self, memory: PoseMemory, batches: Iterator[Examples]) -> None:
         """Use codes if they draw as many images rightly as fillers do."""

@@ -1,18 +1,16 @@
-"""What is known better than the encoder reads it, learned by the encoder, the layer and the decoder.
+"""Codes as teachers: what a pose memory has found is learned by the encoder, the layer and the decoder.
 
-That are the codes that a pose memory has found, or else what a second look at images finds. Each part is trained by
-itself: the encoder to read the object of an image, the layer to make of the objects of two images that of the target,
-and the decoder to draw the object of an image. They share no parameter, so that their errors need no weights. No label
-is used: codes are read by the encoder as it was before, and replaced by better ones where they draw an image badly.
-Fillers of scales then have one unit for all shapes.
+Each is trained by itself on what the codes of training images say: the encoder to read the object of an image's codes,
+the layer to make of the objects of two images that of the target, and the decoder to draw the object of an image. They
+share no parameter, so that their errors need no weights. No label is used: codes are read by the encoder as it was
+before, and replaced by better ones where they draw an image badly. Fillers of scales then have one unit for all shapes.
 """
 
 import copy
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,12 +20,12 @@ from torch import Tensor, nn
 from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.models.contract import Examples
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.outlines import outlines_of
+from tpr_attention.nn.images.outlines import Masks, outlines_of
 from tpr_attention.nn.images.pose_memory import ANGLE, SCALE, SHAPE, PoseMemory
 from tpr_attention.nn.images.regularity import units_of
 from tpr_attention.nn.images.second_look import second_look
 
-__all__ = ["CodeLessons", "Lessons", "LookLessons", "Pupil", "images_of", "teach", "teach_codes"]
+__all__ = ["Pupil", "images_of", "sharpen", "teach"]
 
 Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
@@ -66,75 +64,90 @@ def images_of(batch: Examples) -> tuple[list[Images], list[Tensor]]:
     return images, [tensor for tensor in batch.inputs if tensor.ndim != 4]
 
 
-@runtime_checkable
-class Lessons(Protocol):
-    """What should be read of images."""
-
-    def objects(self, images: Images, read: Objects) -> Objects:
-        """Objects of images, given those that the encoder reads now."""
-
-
-class Step(NamedTuple):
-    """What a step has used: examples, the objects of their images, and how far off those were that were read."""
-
-    batch: Examples
-    objects: Objects
-    off: Float[Tensor, "b 4"]
-
-
-def teach(pupil: Pupil, lessons: Lessons, batches: Iterable[Examples], steps: int) -> Iterator[Step]:
-    """Train encoder and decoder."""
-    decoder = pupil.decoder
-    parts = {"encoder": [*pupil.encoder.parameters()], "decoder": [decoder.base, decoder.templates, decoder.gain]}
-    optimiser = torch.optim.Adam([{"params": part, "lr": RATES[name]} for name, part in parts.items()], fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1.0, (step + 1) / WARM_UP) * math.cos(math.pi / 2 * step / steps) ** 2
-    )
-    for batch in islice(batches, steps):
-        images = torch.cat(images_of(batch)[0])
-        read = pupil.encoder(images)
-        with torch.no_grad():
-            wanted = lessons.objects(images, read.detach())
-        off = _pose_error(decoder.pose(read), decoder.pose(wanted), decoder.side)
-        few = -(-len(batch.target) // DRAWN)
-        drawn = decoder(wanted[-len(batch.target) :][:few])
-        loss = (
-            off.square().sum(1).mean()
-            + (read - wanted)[:, :3].square().sum((1, 2)).mean()
-            + negative_log_likelihood(drawn, batch.target[:few]).mean()
-        )
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-        yield Step(batch, wanted, off.detach())
-    for part in (pupil.encoder, decoder):
-        part.zero_grad()
-
-
-def teach_codes(
-    pupil: Pupil, memory: PoseMemory, objects: Objects, batches: Iterator[Examples], steps: int
+def teach(
+    pupil: Pupil, memory: PoseMemory, objects: Objects, batches: Iterable[Examples], steps: int
 ) -> Iterator[None]:
     """Train a pupil on the codes of a memory, which keeps how far off what is read is then. Yields after every step.
 
     Args:
         objects: Some that the encoder reads now; of their fillers those of codes are made.
     """
-    lessons = CodeLessons(memory, pupil, objects)
+    decoder, before = pupil.decoder, copy.deepcopy(pupil.encoder)
+    lessons = _Lessons(memory, decoder, objects)
+    parts = {"encoder": [*pupil.encoder.parameters()], "decoder": _drawing(decoder)}
+    optimiser, schedule = _training(parts, steps)
+    errors: list[Tensor] = []
     composed: list[tuple[Tensor, ...]] = []
-    last: deque[Tensor] = deque(maxlen=LAST)
-    for step in teach(pupil, lessons, batches, steps):
-        if len(composed) < COMPOSED:
-            images, others = images_of(step.batch)
-            composed.append((*torch.split(step.objects, [len(some) for some in images]), *others))
-        last.append(step.off)
+    for number, batch in enumerate(islice(batches, steps)):
+        images, others = images_of(batch)
+        everything = torch.cat(images)
+        read = pupil.encoder(everything)
+        with torch.no_grad():
+            wanted = lessons.objects(everything.sum(1), before(everything))
+        off = _pose_error(decoder.pose(read), decoder.pose(wanted), decoder.side)
+        by_image = torch.split(wanted, [len(some) for some in images])
+        few = -(-len(batch.target) // DRAWN)
+        loss = (
+            off.square().sum(1).mean()
+            + (read - wanted)[:, :3].square().sum((1, 2)).mean()
+            + negative_log_likelihood(decoder(by_image[-1][:few]), batch.target[:few]).mean()
+        )
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        if number < COMPOSED:
+            composed.append((*by_image, *others))
+        if number >= steps - LAST:
+            errors.append(off.detach())
         yield
+    for part in (pupil.encoder, decoder):
+        part.zero_grad()
     if pupil.composition:
         _fit_composition(pupil, [torch.cat(tensors) for tensors in zip(*composed, strict=True)])
-    across, down, turn, grow = torch.cat([*last]).square().mean(0)
+    across, down, turn, grow = torch.cat(errors).square().mean(0)
     spread = torch.stack([((across + down) / 2).sqrt(), turn.sqrt() / RADIUS, grow.sqrt() / RADIUS])
     memory.spread.copy_(spread.clamp_min(LEAST_SPREAD) * spread.new_tensor(WIDER))
     memory.units.copy_(lessons.units)
+
+
+def sharpen(
+    encoder: nn.Module,
+    decoder: TemplateDecoder,
+    spread: Float[Tensor, "3"],
+    batches: Iterable[Examples],
+    steps: int,
+) -> Iterator[None]:
+    """Train what a decoder draws on poses that a second look finds, nearer to the truth than those of training.
+
+    This is for images without codes. The encoder stays as it is: what a second look finds tells it no more than images
+    did. Yields after every step.
+    """
+    optimiser, schedule = _training({"decoder": _drawing(decoder)}, steps)
+    for batch in islice(batches, steps):
+        with torch.no_grad():
+            objects = second_look(decoder, encoder(batch.target), batch.target.sum(1), spread)
+        negative_log_likelihood(decoder(objects), batch.target).mean().backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        optimiser.zero_grad()
+        schedule.step()
+        yield
+    decoder.zero_grad()
+
+
+def _drawing(decoder: TemplateDecoder) -> list[nn.Parameter]:
+    """What a decoder draws, but for poses and colours."""
+    return [decoder.base, decoder.templates, decoder.gain]
+
+
+def _training(
+    parts: Mapping[str, Sequence[nn.Parameter]], steps: int
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    """An optimiser of parts that are named as their rates are, and a schedule that ends at zero."""
+    optimiser = torch.optim.Adam([{"params": part, "lr": RATES[name]} for name, part in parts.items()], fused=True)
+    return optimiser, torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: min(1.0, (step + 1) / WARM_UP) * math.cos(math.pi / 2 * step / steps) ** 2
+    )
 
 
 def _fit_composition(pupil: Pupil, tensors: Sequence[Tensor]) -> None:
@@ -160,21 +173,20 @@ def _minimise(pupil: Pupil, tensors: Sequence[Tensor]) -> None:
     solver.zero_grad()
 
 
-class CodeLessons:
+class _Lessons:
     """Objects of images by their codes: each scale and each angle has the mean of the fillers that are read as it."""
 
     @torch.no_grad()
-    def __init__(self, memory: PoseMemory, pupil: Pupil, objects: Objects) -> None:
-        self.memory, self.decoder, self.units = memory, pupil.decoder, units_of(memory)
-        self.encoder = copy.deepcopy(pupil.encoder)  # as it is before it is taught
-        codes = memory.read(objects, self.decoder)
+    def __init__(self, memory: PoseMemory, decoder: TemplateDecoder, objects: Objects) -> None:
+        self.memory, self.decoder, self.units = memory, decoder, units_of(memory)
+        codes = memory.read(objects, decoder)
         self.scales = _means(objects[:, 1], codes[:, SCALE])
         self.angles = _means(objects[:, 2], codes[:, ANGLE])
 
-    def objects(self, images: Images, read: Objects) -> Objects:
-        """Objects of the codes of images; colours are as they are read."""
-        memory, decoder, masks = self.memory, self.decoder, images.sum(1)
-        codes = memory.read(self.encoder(images), decoder)
+    def objects(self, masks: Masks, read: Objects) -> Objects:
+        """What should be read of images, by the codes of what was read before; colours stay."""
+        memory, decoder = self.memory, self.decoder
+        codes = memory.read(read, decoder)
         doubted = outlines_of(memory, masks, codes).counts > MOST_WRONG
         if doubted.any():
             codes[doubted] = memory.verified(codes[doubted], masks[doubted])
@@ -182,17 +194,6 @@ class CodeLessons:
         found = torch.stack([memory.shapes[codes[:, SHAPE]], scales, angles, *read[:, 3:].unbind(1)], 1)
         pose = memory.pose(codes, memory.log_scales - self.units.unsqueeze(-1), memory.angles, memory.places)
         return decoder.posed(found, pose)
-
-
-class LookLessons:
-    """Objects of images as a second look finds them."""
-
-    def __init__(self, decoder: TemplateDecoder, spread: Float[Tensor, "3"]) -> None:
-        self.decoder, self.spread = decoder, spread
-
-    def objects(self, images: Images, read: Objects) -> Objects:
-        """What is read, corrected."""
-        return second_look(self.decoder, read, images.sum(1), self.spread)
 
 
 def _means(fillers: Float[Tensor, "b f"], codes: Int[Tensor, "b"]) -> Float[Tensor, "codes f"]:

@@ -161,7 +161,7 @@ PUBLISHED = {
         "unbinding, template, clean-up",
         _MAIN_LOOK,
         {**RECONSTRUCTION, "task.split": split, "model": "images-autoencoder", "model.clean_up": True},
-        later=2 * LATER,
+        later=3 * LATER,
     )
     for split in ("sqr2tx", "r2r-1", "r2r-2", "r2r-3", "r2e")
 }

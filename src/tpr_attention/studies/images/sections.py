@@ -110,8 +110,8 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *small_table(
                 "images-published",
                 "Reconstruction of images, in distribution and held out, after training and finished: with a second "
-                "look; no codes are found for the 40 angles of these splits. That a second look teaches as well was "
-                "added when held-out images of `r2r-1` had been seen with another seed, and chosen in distribution. "
+                "look; no codes are found for the 40 angles of these splits. That the decoder is then sharpened was "
+                "chosen in distribution, but when held-out images of `r2r-1` had been seen with two other seeds. "
                 "NLL and SSE are sums over an image. " + ANCHORS,
                 "published",
                 results,
