@@ -258,11 +258,10 @@ class Stack:
         for run, (model, weights) in enumerate(zip(self.models, self.unstacked(), strict=True)):
             if self.alive[run] and isinstance(model, Finishes):
                 tensors = dict((*model.named_parameters(), *model.named_buffers()))
-                with torch.no_grad():
-                    for name, tensor in tensors.items():
-                        tensor.copy_(weights[name])
-                generator = named_generator(self.seeds[run], f"finish/{stage}")
-                yield from model.eval().finish(stage, self.pool.batches(run), generator)
+                for name, tensor in tensors.items():
+                    tensor.detach().copy_(weights[name])
+                draws = named_generator(self.seeds[run], f"finish/{stage}")
+                yield from model.eval().finish(stage, self.pool.batches(run), draws)
                 finished[run] = tensors
         for run, tensors in finished.items():
             self.weights[run] = torch.cat([tensors[name].detach().flatten() for name in self.trained])

@@ -1,5 +1,7 @@
 """The image contestants as they are held to the contract."""
 
+import torch
+
 from ..conformance import Case
 
 TASKS = {
@@ -8,6 +10,14 @@ TASKS = {
     "images-autoencoder": ("images-reconstruction", {}),
     "images-decoder": ("images-reconstruction", {"given": "fillers"}),
 }
+
+SIZES = {"num_roles": 5, "side": 64, "channels": 3}
+
+
+def seeded(make, *sizes, **options):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return make(*sizes, **options)
 
 
 def images(name):
