@@ -41,6 +41,7 @@ def task(trained):
 def model(trained, task):
     made = build("images-composer", task, **trained.spec.model.options).eval().double()
     made.load_state_dict({name: torch.from_numpy(array).double() for name, array in trained.weights.items()})
+    made.memory.spread.zero_()  # the page looks at images once
     return made
 
 

@@ -31,9 +31,9 @@ def clock(monkeypatch, as_users_run_it):
         now[0] += 3600.0
         return evaluate(stack, *arguments, **options)
 
-    def after(stack):
+    def after(stack, stage):
         now[0] += 3600.0
-        yield from finish(stack)
+        yield from finish(stack, stage)
 
     monkeypatch.setattr(time, "process_time", lambda: now[0])
     for name, timed in (("advance", steps), ("evaluate", tests), ("finish", after)):

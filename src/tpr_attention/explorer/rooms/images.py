@@ -2,6 +2,7 @@
 
 Weights have 13 of 16 bits, codes and templates of the clean-up memory 32. Of the templates only the shapes in use are
 written, and coefficients that are far from the outline are cut to the range in which a pixel can be told from black.
+The page looks at images once.
 """
 
 from collections.abc import Mapping, Sequence
