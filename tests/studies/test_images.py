@@ -178,6 +178,14 @@ def test_contestants_at_equal_time(document):
         assert {tuple(places[name]) for name in set(places) - alone} == {(1.5,)}  # the mean of two seeds
 
 
+def test_lines_end_where_training_ends(document):
+    """Also where another contestant is trained longer."""
+    for panel in drawing_of(document, "images-contestants").panels:
+        ends = {line.name: line.places[-1] for line in panel.lines}
+        assert ends.pop("convolution-longer") == LONGER
+        assert set(ends.values()) == {STEPS}
+
+
 def test_exact_answers_have_a_row_where_there_are_some(tmp_path):
     store, spec = Store(tmp_path / "store", create=True), series_of(OTHERS, OWN)["swap"].specs[0]
     names = {"conditions": list(conditions(spec)), "metrics": list(METRICS), "groups": {}, "axes": {}}

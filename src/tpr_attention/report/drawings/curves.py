@@ -128,13 +128,12 @@ def _line(panel: Panel, series: Series, results: Results) -> Line | None:
 
 
 def _placed(panel: Panel, series: Series, course: Course | None) -> Course | None:
-    """A course on the horizontal axis of a panel, without what has no place there; None if nothing has."""
+    """A course on the horizontal axis of a panel, as long as it is trained; None if nothing has a place there."""
     if course is None:
         return None
-    places, has_place = course.steps.astype(float), np.ones(len(course.steps), dtype=bool)
+    whole = series.specs[0].training.steps
+    places, has_place = course.steps.astype(float), course.steps <= whole
     if panel.lengths:
-        whole = series.specs[0].training.steps
-        has_place &= places <= whole
         places = places / whole * panel.lengths[series.name]
     if panel.axis_scale == "log":
         has_place &= places > 0
