@@ -15,16 +15,7 @@ from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.images import IMAGES
-from tpr_attention.studies.images.contestants import (
-    FIRST_SEED,
-    LATER,
-    LONGER,
-    MAIN,
-    OTHERS,
-    QUICK,
-    STEPS,
-    series_of,
-)
+from tpr_attention.studies.images.contestants import FIRST_SEED, LATER, LONGER, MAIN, OTHERS, QUICK, STEPS, series_of
 from tpr_attention.studies.images.figures import UPDATE_SCALE
 from tpr_attention.studies.images.values import conditions_of
 from tpr_attention.training.curves import curve
