@@ -26,6 +26,21 @@ class Pose(NamedTuple):
     direction: Float[Tensor, "*batch cos_sin"]
     log_scale: Float[Tensor, "*batch"]
 
+    @classmethod
+    def at_angle(
+        cls,
+        centre: Float[Tensor, "*batch xy"],
+        angle: Float[Tensor, "*batch"],
+        log_scale: Float[Tensor, "*batch"],
+    ) -> "Pose":
+        """A pose whose direction has this angle."""
+        return cls(centre, torch.stack([angle.cos(), angle.sin()], -1), log_scale)
+
+    @property
+    def angle(self) -> Float[Tensor, "*batch"]:
+        """The angle of the direction."""
+        return torch.atan2(self.direction[..., 1], self.direction[..., 0])
+
 
 class BindingDecoder(nn.Module, ABC):
     """What both decoders share: an image is the outer product of a colour and a mask.

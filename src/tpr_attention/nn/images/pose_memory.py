@@ -88,7 +88,7 @@ class PoseMemory(nn.Module):
         _store(self.shapes, torch.stack([objects[shape == k, 0].mean(0) for k in range(len(centres))]))
         _store(self.colours, centres_of(decoder.colours(objects), generator))
         pose = decoder.pose(objects)
-        angle = _angle(pose)
+        angle = pose.angle
         middle = torch.atan2(angle.sin().mean(), angle.cos().mean())
         _store(self.angles, modes_of((angle - middle + math.pi).remainder(2 * math.pi) - math.pi) + middle)
         for number in shape.unique().tolist():  # type: ignore[no-untyped-call]
@@ -130,7 +130,7 @@ class PoseMemory(nn.Module):
         seen = decoder.seen(torch.cat([objects[:, 0], self.shapes]))
         distance = torch.cdist(seen[: len(objects)], seen[len(objects) :])
         shape = distance.where(known, torch.inf).argmin(1)
-        turn = (_angle(pose).unsqueeze(-1) - self.angles).remainder(2 * math.pi)
+        turn = (pose.angle.unsqueeze(-1) - self.angles).remainder(2 * math.pi)
         turn = torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
         codes = torch.stack(
             [
@@ -225,16 +225,11 @@ class PoseMemory(nn.Module):
     def pose(self, codes: Codes, log_scales: Tensor, angles: Tensor, places: Tensor) -> Pose:
         """Where templates are drawn, by these tables."""
         shape, scale, angle, across, down, _ = codes.unbind(1)
-        turn = angles[angle]
         centre = torch.stack([places[0][across], places[1][down]], -1)
-        return Pose(centre, torch.stack([turn.cos(), turn.sin()], -1), log_scales[shape, scale])
+        return Pose.at_angle(centre, angles[angle], log_scales[shape, scale])
 
 
 def _store(codes: Tensor, found: Tensor) -> None:
     """Put what was found in front; the rest is far from everything."""
     codes.fill_(FAR)
     codes[: len(found)] = found
-
-
-def _angle(pose: Pose) -> Float[Tensor, "b"]:
-    return torch.atan2(pose.direction[:, 1], pose.direction[:, 0])

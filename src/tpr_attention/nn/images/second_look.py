@@ -120,10 +120,8 @@ def _distances(
 
 
 def _numbers(pose: Pose) -> Float[Tensor, "b 4"]:
-    angle = torch.atan2(pose.direction[:, 1], pose.direction[:, 0])
-    return torch.cat([pose.centre, angle.unsqueeze(-1), pose.log_scale.unsqueeze(-1)], 1)
+    return torch.cat([pose.centre, pose.angle.unsqueeze(-1), pose.log_scale.unsqueeze(-1)], 1)
 
 
 def _pose(numbers: Float[Tensor, "b 4"]) -> Pose:
-    angle = numbers[:, 2]
-    return Pose(numbers[:, :2], torch.stack([angle.cos(), angle.sin()], -1), numbers[:, 3])
+    return Pose.at_angle(numbers[:, :2], numbers[:, 2], numbers[:, 3])

@@ -60,6 +60,26 @@ def summary(results: Results, setup: Setup) -> Iterator[str]:
         )
 
 
+def _apart(results: Results, setup: Setup) -> Iterator[str]:
+    """The worst of the trainings that hold out one split."""
+    apart = [(split, series) for split, series in finished("main", results, setup).items() if split != "union"]
+    if apart:
+        known, held_out = (
+            min(
+                float(results.final(series, condition, "exact").min())
+                for split, series in apart
+                for condition in conditions_of(split)
+                if (condition == "in_distribution") == is_known
+            )
+            for is_known in (True, False)
+        )
+        count = sum(len(series.specs) for _, series in apart)
+        yield (
+            f"Where one split is held out alone, the worst of {count} trainings has {percent(known)} in distribution, "
+            f"and the worst test of any {percent(held_out)}."
+        )
+
+
 def _operators(results: Results, setup: Setup) -> Iterator[str]:
     """What the composition alone makes of one encoder and decoder."""
     others, main = finished("others", results, setup), finished("main", results, setup)
@@ -83,6 +103,7 @@ def sections(results: Results, setup: Setup) -> list[Section]:
     parts: Mapping[str, Sequence[Block]] = {
         "Images: the main model": [
             *map(Text, summary(results, setup)),
+            *map(Text, _apart(results, setup)),
             Text(PRIOR),
             *layer_maps(results, setup),
             *main_table(results, setup),
