@@ -86,15 +86,46 @@ def test_slopes_are_derivatives(decoder, world, generator):
     decoder, true = decoder.double(), world[0][:5].double()
     line = torch.linspace(-1, 1, decoder.resolution, dtype=torch.float64)
     decoder.base.copy_(3 * line - 2 * line.unsqueeze(-1) + 1)  # its slope is the same everywhere
-    templates = module._with_slopes(decoder.template(true[:, 0]))
     numbers = module._numbers(decoder.pose(true))
     places = numbers[:, None, :2] + 4 * torch.rand(5, 30, 2, generator=generator, dtype=torch.float64)
-    distance, slopes = module._distances(decoder, templates, module._pose(numbers), places)
+    there = torch.ones(5, 30, dtype=torch.float64)
+    pixels = module._Pixels(places, there, there)
+    looked = module._Look(decoder, module._with_slopes(decoder.template(true[:, 0])), pixels, torch.ones(4))
+    distance, slopes = looked._distances(numbers)
     for number in range(3):  # a scale changes how long a pixel is, too
         moved = numbers.clone()
         moved[:, number] += 1e-6
-        other, _ = module._distances(decoder, templates, module._pose(moved), places)
+        other, _ = looked._distances(moved)
         torch.testing.assert_close((other - distance) / 1e-6, slopes[..., number], rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_the_mean_of_poses_is_nearer_than_the_best_one(decoder, world, generator, monkeypatch):
+    """Over many readings of the same images; single ones may be farther."""
+    true, masks = (given.repeat(10, *[1] * (given.ndim - 1)) for given in world)
+    read = misread(decoder, true, generator)
+
+    def error():
+        found = errors(decoder, second_look(decoder, read, masks, SPREAD), true)
+        return float((found / SPREAD).square().sum())
+
+    mean = error()
+    monkeypatch.setattr(module._Look, "averaged", lambda look, found, read: found)
+    assert mean < 0.97 * error()
+
+
+@torch.no_grad()
+def test_far_angles_are_found_from_other_directions(decoder, world, generator):
+    """Only where they are wanted, and only for images that are drawn badly."""
+    true, masks = world
+    read = misread(decoder, true, generator)
+    pose = decoder.pose(read)
+    turned = decoder.posed(read, Pose.at_angle(pose.centre, pose.angle + 2, pose.log_scale))
+    given = torch.cat([turned[:20], read[20:]])
+    alone, found = (second_look(decoder, given, masks, SPREAD, count) for count in (1, 24))
+    assert errors(decoder, alone[:20], true[:20])[1] > 1
+    assert (errors(decoder, found[:20], true[:20]) < SPREAD).all()
+    torch.testing.assert_close(found[20:], alone[20:])
 
 
 def test_pixels_are_those_of_outlines(world):
@@ -132,6 +163,7 @@ def test_what_is_not_finite_stays_so_for_itself_alone(decoder, world):
         ({"masks": torch.zeros(2, 64, 32)}, "masks: expected"),
         ({"spread": torch.zeros(3)}, "spread: expected three positive numbers, got"),
         ({"spread": torch.ones(2)}, "spread: expected three positive numbers, got"),
+        ({"directions": 0}, "directions: expected"),
     ],
 )
 def test_what_does_not_fit_is_named(change, message, decoder, as_users_run_it):

@@ -1,6 +1,7 @@
 """What models of images share: an encoder, a decoder, and the memory that may be found when both are trained."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -8,19 +9,21 @@ from torch import Tensor, nn
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
-from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_of, sharpen, teach
+from tpr_attention.models.images.teaching import DIRECTIONS, Images, Objects, Pupil, images_of, sharpen, teach
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.outlines import Masks, outlines_of
 from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
-from tpr_attention.nn.images.refinement import MOST_WRONG, fit, refine
+from tpr_attention.nn.images.refinement import fit, refine
 from tpr_attention.nn.images.second_look import second_look
+from tpr_attention.nn.images.verification import MOST_WRONG, drop_stand_ins, read_images, verified
 
 __all__ = ["ImageModel", "Images", "Objects"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
 FITTED = 600  # steps: see `fit`
+COMPARED = 6  # batches whose images show which codes are not needed
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
-TAUGHT, SHARPENED = 3_000, 1_000  # steps: see `teach`, or without codes `sharpen`
+TAUGHT, SHARPENED = 6_000, 1_000  # steps: see `teach`, or without codes `sharpen`
 REFINED = (3_000, 1_080)  # steps: see `refine`
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
 
@@ -54,18 +57,21 @@ class ImageModel(nn.Module):
     def read(self, images: Images) -> Objects:
         """The objects of images.
 
-        When a model is finished, poses are corrected by a second look. With verification, objects that are read wrongly
-        have the codes that draw them best.
+        When a model is finished, poses are corrected by a second look, unless codes are used: these are so far apart
+        that the first look tells them. With verification, objects that are read wrongly have the codes that draw them
+        best.
         """
         objects: Tensor = self.encoder(images)
         if self.memory is None or self.training or not self.memory.spread.any():
             return objects
         decoder, memory = self._template_decoder, self.memory
-        objects = second_look(decoder, objects, images.sum(1), memory.spread)
-        if not (self.verify and memory.is_used):
+        if not memory.is_used:
+            directions = 1 if memory.counts["shapes"] else DIRECTIONS
+            return second_look(decoder, objects, images.sum(1), memory.spread, directions)
+        if not self.verify:
             return objects
         codes = memory.read(objects, decoder)
-        better = memory.verified(codes, images.sum(1))
+        better = verified(memory, codes, images.sum(1))
         is_new = (better != codes).any(1)[:, None, None]
         return torch.where(is_new, memory.objects(better, objects, decoder), objects)
 
@@ -113,12 +119,15 @@ class ImageModel(nn.Module):
             yield
         objects = torch.cat(found)
         memory.find(objects, decoder, generator)
-        examples = ((images.sum(1), memory.read(some, decoder)) for images, some in read)
+        masks = ((images.sum(1), some) for images, some in read)
+        examples = ((mask, read_images(memory, decoder, some, mask)) for mask, some in masks)
         yield from fit(memory, examples, FITTED, generator)
+        compared = [torch.cat(tensors) for tensors in zip(*islice(examples, COMPARED), strict=True)]
         pupil = Pupil(self.encoder, decoder, self.composition_parameters(), self.composition_error)
         if _are_read(memory, *next(examples)):
+            drop_stand_ins(memory, *compared)
             yield from refine(memory, examples, *REFINED, generator)
-            yield from teach(pupil, memory, objects, batches, TAUGHT)
+            yield from teach(pupil, memory, objects, batches, TAUGHT, generator)
         else:
             memory.forget()
             yield from sharpen(self.encoder, decoder, memory.spread, batches, SHARPENED)

@@ -1,12 +1,11 @@
 """Codes as teachers: what a pose memory has found is learned by the encoder, the layer and the decoder.
 
-Each is trained by itself on what the codes of training images say: the encoder to read the object of an image's codes,
-the layer to make of the objects of two images that of the target, and the decoder to draw the object of an image. They
-share no parameter, so that their errors need no weights. No label is used: codes are read by the encoder as it was
-before, and replaced by better ones where they draw an image badly. Fillers of scales then have one unit for all shapes.
+The memory draws combinations of its codes, also those that training never shows. The encoder is trained to read the
+object of the codes of such an image, and the decoder to draw it. The layer is fitted to objects of training examples,
+by the codes that are then read of their images. These three share no parameter, so that their errors need no weights.
+No label is used, and no image that training does not show. Fillers of scales then have one unit for all shapes.
 """
 
-import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -20,12 +19,12 @@ from torch import Tensor, nn
 from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.models.contract import Examples
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.outlines import Masks, outlines_of
-from tpr_attention.nn.images.pose_memory import ANGLE, SCALE, SHAPE, PoseMemory
+from tpr_attention.nn.images.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, Codes, PoseMemory
+from tpr_attention.nn.images.recombination import Recombination
 from tpr_attention.nn.images.regularity import units_of
 from tpr_attention.nn.images.second_look import second_look
 
-__all__ = ["Pupil", "images_of", "sharpen", "teach"]
+__all__ = ["DIRECTIONS", "Pupil", "images_of", "sharpen", "teach"]
 
 Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
@@ -36,10 +35,12 @@ DROPPED = 0.02  # of the examples: those that are left out when it is fitted aga
 WIDER = (2.0, 1.0, 1.0)  # than what is measured: how far off positions, angles and scales may be
 LEAST_SPREAD = 1e-3  # pixels, radians, or of a scale
 WARM_UP = 50
+LEARNED = (0, 1, 2, 4)  # roles whose fillers are learned; positions have a code of their own
 RADIUS = 10.0  # pixels: errors of angles and scales count as far as they move an outline here
-DRAWN = 3  # of so many targets, one is drawn
-MOST_WRONG = 2  # pixels of an outline: codes that draw an image with more are verified
+LESSON, DRAWN = 64, 12  # images of a step, and how many of them the decoder draws
 TINY = 1e-12  # keeps the gradient of a length of zero finite
+DIRECTIONS = 24
+"""In which images without codes are looked at."""
 LAST = 50  # steps over which the spread of what is read is measured
 
 
@@ -65,50 +66,49 @@ def images_of(batch: Examples) -> tuple[list[Images], list[Tensor]]:
 
 
 def teach(
-    pupil: Pupil, memory: PoseMemory, objects: Objects, batches: Iterable[Examples], steps: int
+    pupil: Pupil,
+    memory: PoseMemory,
+    objects: Objects,
+    batches: Iterable[Examples],
+    steps: int,
+    generator: torch.Generator,
 ) -> Iterator[None]:
     """Train a pupil on the codes of a memory, which keeps how far off what is read is then. Yields after every step.
 
     Args:
         objects: Some that the encoder reads now; of their fillers those of codes are made.
+        batches: Training examples, for the composition.
     """
-    decoder, before = pupil.decoder, copy.deepcopy(pupil.encoder)
-    lessons = _Lessons(memory, decoder, objects)
+    decoder, lessons, made = pupil.decoder, _Lessons(memory, pupil.decoder, objects), Recombination(memory)
     parts = {"encoder": [*pupil.encoder.parameters()], "decoder": _drawing(decoder)}
     optimiser, schedule = _training(parts, steps)
     errors: list[Tensor] = []
-    composed: list[tuple[Tensor, ...]] = []
-    for number, batch in enumerate(islice(batches, steps)):
-        images, others = images_of(batch)
-        everything = torch.cat(images)
-        read = pupil.encoder(everything)
-        with torch.no_grad():
-            wanted = lessons.objects(everything.sum(1), before(everything))
+    for number in range(steps):
+        codes = made.codes(LESSON, generator)
+        images, wanted = made.images(codes), lessons.objects(codes)
+        read = pupil.encoder(images)
         off = _pose_error(decoder.pose(read), decoder.pose(wanted), decoder.side)
-        by_image = torch.split(wanted, [len(some) for some in images])
-        few = -(-len(batch.target) // DRAWN)
         loss = (
             off.square().sum(1).mean()
-            + (read - wanted)[:, :3].square().sum((1, 2)).mean()
-            + negative_log_likelihood(decoder(by_image[-1][:few]), batch.target[:few]).mean()
+            + (read - wanted)[:, LEARNED].square().sum((1, 2)).mean()
+            + negative_log_likelihood(decoder(wanted[:DRAWN]), images[:DRAWN]).mean()
         )
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         schedule.step()
-        if number < COMPOSED:
-            composed.append((*by_image, *others))
         if number >= steps - LAST:
             errors.append(off.detach())
         yield
     for part in (pupil.encoder, decoder):
         part.zero_grad()
-    if pupil.composition:
-        _fit_composition(pupil, [torch.cat(tensors) for tensors in zip(*composed, strict=True)])
     across, down, turn, grow = torch.cat(errors).square().mean(0)
     spread = torch.stack([((across + down) / 2).sqrt(), turn.sqrt() / RADIUS, grow.sqrt() / RADIUS])
     memory.spread.copy_(spread.clamp_min(LEAST_SPREAD) * spread.new_tensor(WIDER))
     memory.units.copy_(lessons.units)
+    if pupil.composition:
+        examples = [lessons.examples(batch, pupil.encoder) for batch in islice(batches, COMPOSED)]
+        _fit_composition(pupil, [torch.cat(tensors) for tensors in zip(*examples, strict=True)])
 
 
 def sharpen(
@@ -126,7 +126,7 @@ def sharpen(
     optimiser, schedule = _training({"decoder": _drawing(decoder)}, steps)
     for batch in islice(batches, steps):
         with torch.no_grad():
-            objects = second_look(decoder, encoder(batch.target), batch.target.sum(1), spread)
+            objects = second_look(decoder, encoder(batch.target), batch.target.sum(1), spread, DIRECTIONS)
         negative_log_likelihood(decoder(objects), batch.target).mean().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         optimiser.zero_grad()
@@ -174,26 +174,31 @@ def _minimise(pupil: Pupil, tensors: Sequence[Tensor]) -> None:
 
 
 class _Lessons:
-    """Objects of images by their codes: each scale and each angle has the mean of the fillers that are read as it."""
+    """Objects of codes: each scale, angle and colour has the mean of the fillers that are read as it."""
 
     @torch.no_grad()
     def __init__(self, memory: PoseMemory, decoder: TemplateDecoder, objects: Objects) -> None:
         self.memory, self.decoder, self.units = memory, decoder, units_of(memory)
         codes = memory.read(objects, decoder)
-        self.scales = _means(objects[:, 1], codes[:, SCALE])
-        self.angles = _means(objects[:, 2], codes[:, ANGLE])
+        kinds = (1, SCALE), (2, ANGLE), (4, COLOUR)
+        self.scales, self.angles, self.colours = (_means(objects[:, role], codes[:, kind]) for role, kind in kinds)
 
-    def objects(self, masks: Masks, read: Objects) -> Objects:
-        """What should be read of images, by the codes of what was read before; colours stay."""
-        memory, decoder = self.memory, self.decoder
-        codes = memory.read(read, decoder)
-        doubted = outlines_of(memory, masks, codes).counts > MOST_WRONG
-        if doubted.any():
-            codes[doubted] = memory.verified(codes[doubted], masks[doubted])
-        scales, angles = self.scales[codes[:, SCALE]], self.angles[codes[:, ANGLE]]
-        found = torch.stack([memory.shapes[codes[:, SHAPE]], scales, angles, *read[:, 3:].unbind(1)], 1)
+    @torch.no_grad()
+    def objects(self, codes: Codes) -> Objects:
+        """What should be read of the images of codes."""
+        memory = self.memory
         pose = memory.pose(codes, memory.log_scales - self.units.unsqueeze(-1), memory.angles, memory.places)
-        return decoder.posed(found, pose)
+        shapes, colours = memory.shapes[codes[:, SHAPE]], self.colours[codes[:, COLOUR]]
+        contents = shapes, self.scales[codes[:, SCALE]], self.angles[codes[:, ANGLE]]
+        anywhere = torch.zeros_like(shapes)  # until it is posed
+        return self.decoder.posed(torch.stack([*contents, anywhere, colours], 1), pose)
+
+    @torch.no_grad()
+    def examples(self, batch: Examples, encoder: nn.Module) -> list[Tensor]:
+        """The objects of all images of examples, by the codes that an encoder reads, and their other inputs."""
+        images, others = images_of(batch)
+        read = [self.memory.read(encoder(some), self.decoder) for some in images]
+        return [*map(self.objects, read), *others]
 
 
 def _means(fillers: Float[Tensor, "b f"], codes: Int[Tensor, "b"]) -> Float[Tensor, "codes f"]:

@@ -11,14 +11,11 @@ from tpr_attention.functional.images.splines import knots, read_splines
 from tpr_attention.nn.images.clusters import centres_of, modes_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
 
-__all__ = ["FAR", "SHAPE", "Codes", "PoseMemory"]
+__all__ = ["ACROSS", "ANGLE", "COLOUR", "DOWN", "FAR", "SCALE", "SHAPE", "Codes", "PoseMemory"]
 
 FAR = 1e6  # a code that is not used: nothing is near it
 MOST = {"shapes": 8, "scales": 16, "angles": 64, "places": 64, "colours": 8}
 SPARE = 0.1  # how much larger than its shapes a window is
-DOUBTED = 2  # wrong pixels: codes that draw an image with more are not believed
-AT_ONCE = 256  # images that are drawn in a search
-PASSES = 2  # over all kinds of codes, in a search for better ones
 Codes = Int[Tensor, "b codes"]
 
 SHAPE, SCALE, ANGLE, ACROSS, DOWN, COLOUR = range(6)
@@ -120,84 +117,35 @@ class PoseMemory(nn.Module):
 
     @torch.no_grad()
     def read(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder) -> Int[Tensor, "b codes"]:
-        """The nearest codes.
-
-        An angle that is more than a step from all codes may be another one of the same outline, as for a square that is
-        turned by 90 degrees. Then the code is the one that draws most nearly what the decoder draws.
-        """
+        """The nearest codes."""
         pose = decoder.pose(objects)
         known = self.shapes[:, 0] < FAR
         seen = decoder.seen(torch.cat([objects[:, 0], self.shapes]))
         distance = torch.cdist(seen[: len(objects)], seen[len(objects) :])
         shape = distance.where(known, torch.inf).argmin(1)
-        turn = (pose.angle.unsqueeze(-1) - self.angles).remainder(2 * math.pi)
-        turn = torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
-        codes = torch.stack(
+        return torch.stack(
             [
                 shape,
                 ((pose.log_scale + self.units[shape]).unsqueeze(-1) - self.log_scales[shape]).abs().argmin(1),
-                turn.argmin(1),
+                self.turns(pose).argmin(1),
                 (pose.centre[:, :1] - self.places[0]).abs().argmin(1),
                 (pose.centre[:, 1:] - self.places[1]).abs().argmin(1),
                 torch.cdist(decoder.colours(objects), self.colours).argmin(1),
             ],
             1,
         )
-        steps = self.angles[self.angles < FAR].diff().abs()
-        lost = (turn.amin(1) > steps.max()).nonzero().flatten() if len(steps) else codes[:0, 0]
-        if len(lost):
-            codes[lost] = self._best(self._other_angles(codes[lost]), decoder.field(objects[lost]).sigmoid())[0]
-        return codes
 
-    @torch.no_grad()
-    def verified(self, codes: Codes, masks: Float[Tensor, "b height width"]) -> Codes:
-        """Better codes of images that these draw badly: analysis by synthesis.
+    def turns(self, pose: Pose) -> Float[Tensor, "b angles"]:
+        """How far the angle of each pose is from each code; far from those that are not used."""
+        turn = (pose.angle.unsqueeze(-1) - self.angles).remainder(2 * math.pi)
+        return torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
 
-        All angles, neighbouring places, and all shapes with all their scales are drawn in turn, and what has the fewest
-        wrong pixels is kept. An outline is drawn well at every place, also where it was never read.
-        """
-        best, wrong = codes.clone(), self._wrong(codes, masks)
-        for _ in range(PASSES):
-            for others in (self._other_angles, self._other_places, self._other_shapes):
-                doubted = (wrong > DOUBTED).nonzero().flatten()
-                found, least = self._best(others(best[doubted]), masks[doubted])
-                better = least < wrong[doubted]
-                best[doubted[better]] = found[better]
-                wrong[doubted] = torch.minimum(wrong[doubted], least)
-        return best
-
-    def _best(
-        self, tried: Int[Tensor, "b tried codes"], masks: Float[Tensor, "b height width"]
-    ) -> tuple[Codes, Float[Tensor, "b"]]:
-        """Of several codes for each image the best, and how many pixels it has wrong."""
-        errors = self._wrong(tried.flatten(0, 1), masks.repeat_interleave(tried.shape[1], 0))
-        least, which = errors.reshape(tried.shape[:2]).min(1)
-        return tried[torch.arange(len(tried), device=which.device), which], least
-
-    def _wrong(self, codes: Codes, masks: Float[Tensor, "b height width"]) -> Float[Tensor, "b"]:
-        """Wrong pixels of each image."""
-        parts = zip(torch.split(codes, AT_ONCE), torch.split(masks, AT_ONCE), strict=True)
-        counts = [((self.field(some) > 0) != (mask > 0.5)).sum((1, 2)) for some, mask in parts]
-        return torch.cat(counts).to(masks)
-
-    def _other_shapes(self, codes: Codes) -> Int[Tensor, "b tried codes"]:
-        pairs = (self.log_scales < FAR).nonzero()
-        tried = codes.unsqueeze(1).repeat(1, len(pairs), 1)
-        tried[..., [SHAPE, SCALE]] = pairs
-        return tried
-
-    def _other_angles(self, codes: Codes) -> Int[Tensor, "b tried codes"]:
-        tried = codes.unsqueeze(1).repeat(1, self.counts["angles"], 1)
-        tried[..., ANGLE] = torch.arange(tried.shape[1], device=codes.device)
-        return tried
-
-    def _other_places(self, codes: Codes) -> Int[Tensor, "b tried codes"]:
-        steps = torch.arange(-1, 2, device=codes.device)
-        tried = codes.unsqueeze(1).repeat(1, 9, 1)
-        tried[..., [ACROSS, DOWN]] += torch.cartesian_prod(steps, steps)
-        most = (self.places < FAR).sum(1) - 1
-        tried[..., [ACROSS, DOWN]] = tried[..., [ACROSS, DOWN]].clamp_min(0).minimum(most)
-        return tried
+    def drop(self, kind: int, number: int) -> None:
+        """Forget a shape or an angle; those behind it move up by one."""
+        tables = {SHAPE: (self.shapes, self.log_scales, self.templates), ANGLE: (self.angles,)}[kind]
+        for table in tables:
+            table[number:-1] = table[number + 1 :].clone()
+            table[-1] = FAR if table is not self.templates else 0.0
 
     def draw(self, codes: Int[Tensor, "b codes"]) -> Float[Tensor, "b channel height width"]:
         """The images of these codes: how likely each number is one."""

@@ -29,14 +29,13 @@ from tpr_attention.nn.images.outlines import (
 from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
 from tpr_attention.nn.images.regularity import even_out
 from tpr_attention.nn.images.separation import AT_ONCE, separate, wrong_around
+from tpr_attention.nn.images.verification import MOST_WRONG
 
-__all__ = ["MOST_WRONG", "fit", "refine"]
+__all__ = ["fit", "refine"]
 
 ELSEWHERE = 0.02  # the share of pixels away from outlines that gradient steps see
 NEAR = 0.25  # the share of the pixels of outlines that is gathered: the nearest
 FARTHER = 0.1  # the share of the others that is gathered
-MOST_WRONG = 4
-"""Pixels of an outline: an image with more wrong ones has been read wrongly."""
 RATES = {"templates": 0.3, "log_scales": 5e-4, "angles": 5e-4, "places": 5e-4}
 WARM_UP, LAST_RATE = 20, 1e-2
 FIRST_SHARE, SHARE = 0.3, 0.06  # of the gathered pixels, the nearest: those that a round fits, in the first and later

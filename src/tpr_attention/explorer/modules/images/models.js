@@ -1,5 +1,5 @@
 // The model "images-composer" in float64: composition, decoder and clean-up memory, as in `tpr_attention.nn.images`.
-// Images are looked at once: a second look changes poses by hundredths of a pixel, and so hardly ever a code.
+// Images are looked at once, as in Python where codes are used.
 // Images are Float64Array [channel * side * side], objects are tensors [r f].
 
 import { actionRead, actionWrite } from "../algebra.js";
