@@ -9,7 +9,7 @@ from torch import nn
 from tpr_attention.models.images import teaching
 from tpr_attention.models.images.teaching import Pupil, images_of, sharpen, teach
 from tpr_attention.nn.images.decoders import TemplateDecoder
-from tpr_attention.nn.images.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, PoseMemory
+from tpr_attention.nn.images.pose_memory import ACROSS, ANGLE, COLOUR, SCALE, SHAPE, PoseMemory
 from tpr_attention.nn.images.second_look import second_look
 from tpr_attention.tasks.task import Batch
 
@@ -55,12 +55,13 @@ class Reader(nn.Module):
 
     def __init__(self, world: World) -> None:
         super().__init__()
-        self.world = world
+        self.world, self.seen = world, set()
         self.off = nn.ParameterList(nn.Parameter(torch.zeros(COUNTS[kind], 5, 8)) for kind in (SHAPE, SCALE, ANGLE))
 
     def forward(self, images):
         number = torch.cdist(images[:, 0].flatten(1), self.world.images[:, 0].flatten(1)).argmin(1)
         codes = self.world.codes[number]
+        self.seen |= set(number.tolist())
         off = [part[codes[:, kind]] for part, kind in zip(self.off, (SHAPE, SCALE, ANGLE), strict=True)]
         return self.world.objects[number] + sum(off)
 
@@ -79,9 +80,11 @@ def taught():
         wanted = torch.where(wrong[:, None, None], 500.0, target)
         return (factor * target - wanted).square().sum((1, 2))
 
+    shown = ((world.codes[:, SHAPE] == 0) | (world.codes[:, ACROSS] == 0)).nonzero().flatten()
+
     def batches():
         for seed in itertools.count():
-            chosen = torch.randint(len(world.codes), (3, 8), generator=torch.Generator().manual_seed(seed))
+            chosen = shown[torch.randint(len(shown), (3, 8), generator=torch.Generator().manual_seed(seed))]
             first, second, target = world.images[chosen]
             others = torch.ones(8, 5)
             others[0] = min(seed, 1)  # one example has wrong codes
@@ -151,21 +154,35 @@ def test_the_spread_is_what_is_left_of_errors(taught):
     assert 0 < scale < 0.02
 
 
+def test_combinations_teach_that_no_example_has(taught):
+    world, reader, *_ = taught
+    assert reader.seen == set(range(len(world.codes)))
+
+
 def test_objects_of_codes_are_read_as_these():
-    """With the mean of the fillers of each scale, angle and colour, as far as these say nothing of poses."""
+    """They have the mean of the fillers of each code, as far as that says nothing of poses."""
     world = World()
     lessons = teaching._Lessons(world.memory, world.decoder, world.objects)
     made = lessons.objects(world.codes)
     world.memory.units.copy_(lessons.units)
     assert torch.equal(world.memory.read(made, world.decoder), world.codes)
-    same = world.codes[:, COLOUR] == 0
-    torch.testing.assert_close(made[same, 4], world.objects[same, 4].mean(0).expand(int(same.sum()), -1))
+    for table, role, kind in ((lessons.scales, 1, SCALE), (lessons.angles, 2, ANGLE), (lessons.colours, 4, COLOUR)):
+        for number in range(COUNTS[kind]):
+            expected = world.objects[world.codes[:, kind] == number, role].mean(0)
+            torch.testing.assert_close(table[number], expected)
+            torch.testing.assert_close(table[-1], world.objects[:, role].mean(0))  # of a code that none has
 
 
 def test_without_codes_the_decoder_is_sharpened(monkeypatch):
     """By poses that are corrected: positions are read too far right and down."""
     monkeypatch.setattr(teaching, "RATES", {"decoder": 0.03})
-    monkeypatch.setattr(teaching, "DIRECTIONS", 1)
+    looks = []
+
+    def look(*given):
+        looks.append(given[-1])
+        return second_look(*given[:-1])
+
+    monkeypatch.setattr(teaching, "second_look", look)
     world = World()
     decoder, reader = world.decoder, Reader(world)
     with torch.no_grad():
@@ -181,6 +198,7 @@ def test_without_codes_the_decoder_is_sharpened(monkeypatch):
 
     first = loss()
     assert len(list(sharpen(reader, decoder, SPREAD, itertools.repeat(batch), 20))) == 20
+    assert looks == [24] * 20
     assert loss() < first / 1.2
     changed = {name for name, tensor in decoder.named_parameters() if not torch.equal(tensor, before[name])}
     assert changed == {"base", "templates", "gain"}

@@ -113,8 +113,8 @@ def _splits(task: ImageComposition, split: object) -> list[dict[str, Any]]:
 
 
 def _memory(memory: PoseMemory | None) -> Mapping[str, np.ndarray] | None:
-    """The codes and templates of the shapes in use; None if there are none."""
-    if memory is None or not memory.counts["shapes"]:
+    """The codes and templates of the shapes there are; None if they are not used."""
+    if memory is None or not memory.is_used:
         return None
     known = memory.counts["shapes"]
     codes = {name: getattr(memory, name).numpy() for name in ("angles", "places", "colours", "reach")}

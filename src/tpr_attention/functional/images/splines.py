@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["halving", "knots", "read_splines", "spline_taps"]
+__all__ = ["halving", "knots", "read_splines", "spline_cells", "spline_taps"]
 
 LEAST_SIZE = 4
 HALVES = (1 / 8, 4 / 8, 6 / 8, 4 / 8, 1 / 8)
@@ -76,14 +76,24 @@ def spline_taps(points: Float[Tensor, "p xy"], size: int) -> tuple[Int[Tensor, "
     return places, weights.flatten(-2)
 
 
+def spline_cells(points: Float[Tensor, "*p xy"], size: int) -> tuple[Int[Tensor, "*p xy"], Float[Tensor, "*p xy"]]:
+    """The numbers of the cell that each point is in, and how far it is in there, from 0 to 1.
+
+    >>> spline_cells(torch.tensor([[0.25, 1.0]]), 7)
+    (tensor([[2, 3]]), tensor([[0.5000, 1.0000]]))
+    """
+    place = (points.clamp(-1, 1) + 1) * ((size - 3) / 2)
+    corner = place.detach().floor().clamp(max=size - 4)
+    return corner.long(), place - corner
+
+
 def _cells(
     which: Int[Tensor, "p"], points: Float[Tensor, "p xy"], size: int
 ) -> tuple[Int[Tensor, "p"], list[Tensor], list[Tensor]]:
     """The first of the sixteen coefficients of each point, and the weights of four columns and four rows."""
-    cell = (points.clamp(-1, 1) + 1) * ((size - 3) / 2)
-    corner = cell.detach().floor().clamp(max=size - 4)
-    column, row = corner.long().unbind(-1)
-    across, down = (_weights(share) for share in (cell - corner).unbind(-1))
+    corner, shares = spline_cells(points, size)
+    column, row = corner.unbind(-1)
+    across, down = (_weights(share) for share in shares.unbind(-1))
     return (which * size + row) * size + column, across, down
 
 

@@ -1,7 +1,6 @@
 """What models of images share: an encoder, a decoder, and the memory that may be found when both are trained."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -9,19 +8,19 @@ from torch import Tensor, nn
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
-from tpr_attention.models.images.teaching import DIRECTIONS, Images, Objects, Pupil, images_of, sharpen, teach
+from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_of, sharpen, teach
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.outlines import Masks, outlines_of
 from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
 from tpr_attention.nn.images.refinement import fit, refine
-from tpr_attention.nn.images.second_look import second_look
+from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
 from tpr_attention.nn.images.verification import MOST_WRONG, drop_stand_ins, read_images, verified
 
 __all__ = ["ImageModel", "Images", "Objects"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
 FITTED = 600  # steps: see `fit`
-COMPARED = 6  # batches whose images show which codes are not needed
+COMPARED = 500  # images that show which codes are not needed
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
 TAUGHT, SHARPENED = 6_000, 1_000  # steps: see `teach`, or without codes `sharpen`
 REFINED = (3_000, 1_080)  # steps: see `refine`
@@ -96,8 +95,7 @@ class ImageModel(nn.Module):
     def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
         """Find the codes of training images and teach them to the rest; then use them, if they draw images better.
 
-        Codes that draw few images nearly rightly are forgotten, and the decoder is sharpened instead. Codes that draw
-        fewer images exactly than fillers are forgotten too.
+        Codes that draw few images nearly rightly are forgotten, and the decoder is sharpened instead.
         """
         if self.memory is None:
             return
@@ -122,10 +120,13 @@ class ImageModel(nn.Module):
         masks = ((images.sum(1), some) for images, some in read)
         examples = ((mask, read_images(memory, decoder, some, mask)) for mask, some in masks)
         yield from fit(memory, examples, FITTED, generator)
-        compared = [torch.cat(tensors) for tensors in zip(*islice(examples, COMPARED), strict=True)]
+        compared: list[tuple[Masks, Codes]] = []
+        while sum(len(mask) for mask, _ in compared) < COMPARED:
+            compared.append(next(examples))
+            yield
         pupil = Pupil(self.encoder, decoder, self.composition_parameters(), self.composition_error)
         if _are_read(memory, *next(examples)):
-            drop_stand_ins(memory, *compared)
+            drop_stand_ins(memory, *(torch.cat(tensors) for tensors in zip(*compared, strict=True)))
             yield from refine(memory, examples, *REFINED, generator)
             yield from teach(pupil, memory, objects, batches, TAUGHT, generator)
         else:
@@ -139,10 +140,7 @@ class ImageModel(nn.Module):
         with torch.no_grad():
             drawn = memory.draw(memory.read(found, decoder)), decoder(found)
         by_codes, by_fillers = (((some > 0.5) == (images > 0.5)).flatten(1).all(1).sum() for some in drawn)
-        if by_codes < by_fillers:
-            memory.forget()
-        else:
-            memory.is_used.fill_(True)
+        memory.is_used.copy_(by_codes >= by_fillers)
 
     def composition_parameters(self) -> Sequence[nn.Parameter]:
         """The parameters of what is done with objects."""

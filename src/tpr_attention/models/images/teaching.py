@@ -3,7 +3,8 @@
 The memory draws combinations of its codes, also those that training never shows. The encoder is trained to read the
 object of the codes of such an image, and the decoder to draw it. The layer is fitted to objects of training examples,
 by the codes that are then read of their images. These three share no parameter, so that their errors need no weights.
-No label is used, and no image that training does not show. Fillers of scales then have one unit for all shapes.
+No label is used: what training does not show is drawn by the memory. Fillers of scales then have one unit for all
+shapes.
 """
 
 import math
@@ -22,9 +23,9 @@ from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
 from tpr_attention.nn.images.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, Codes, PoseMemory
 from tpr_attention.nn.images.recombination import Recombination
 from tpr_attention.nn.images.regularity import units_of
-from tpr_attention.nn.images.second_look import second_look
+from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
 
-__all__ = ["DIRECTIONS", "Pupil", "images_of", "sharpen", "teach"]
+__all__ = ["Pupil", "images_of", "sharpen", "teach"]
 
 Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
@@ -39,8 +40,6 @@ LEARNED = (0, 1, 2, 4)  # roles whose fillers are learned; positions have a code
 RADIUS = 10.0  # pixels: errors of angles and scales count as far as they move an outline here
 LESSON, DRAWN = 64, 12  # images of a step, and how many of them the decoder draws
 TINY = 1e-12  # keeps the gradient of a length of zero finite
-DIRECTIONS = 24
-"""In which images without codes are looked at."""
 LAST = 50  # steps over which the spread of what is read is measured
 
 
@@ -181,7 +180,10 @@ class _Lessons:
         self.memory, self.decoder, self.units = memory, decoder, units_of(memory)
         codes = memory.read(objects, decoder)
         kinds = (1, SCALE), (2, ANGLE), (4, COLOUR)
-        self.scales, self.angles, self.colours = (_means(objects[:, role], codes[:, kind]) for role, kind in kinds)
+        most = memory.log_scales.shape[1], len(memory.angles), len(memory.colours)
+        self.scales, self.angles, self.colours = (
+            _means(objects[:, role], codes[:, kind], count) for (role, kind), count in zip(kinds, most, strict=True)
+        )
 
     @torch.no_grad()
     def objects(self, codes: Codes) -> Objects:
@@ -201,9 +203,9 @@ class _Lessons:
         return [*map(self.objects, read), *others]
 
 
-def _means(fillers: Float[Tensor, "b f"], codes: Int[Tensor, "b"]) -> Float[Tensor, "codes f"]:
+def _means(fillers: Float[Tensor, "b f"], codes: Int[Tensor, "b"], count: int) -> Float[Tensor, "codes f"]:
     """The mean of the fillers of each code; of all, for a code that none has."""
-    members = F.one_hot(codes).to(fillers)
+    members = F.one_hot(codes, count).to(fillers)
     sizes = members.sum(0).unsqueeze(-1)
     return torch.where(sizes > 0, members.mT @ fillers / sizes.clamp_min(1), fillers.mean(0))
 

@@ -120,4 +120,4 @@ def outlines_of(memory: PoseMemory, masks: Masks, codes: Codes) -> Outlines:
     image, points = points_of(masks, codes, border(masks))
     logits = logits_of(memory, points, **tables_of(memory))
     is_wrong = (logits > 0) != (points.labels > 0.5)
-    return Outlines(image, points, logits, is_wrong, torch.bincount(image, is_wrong, len(masks)))
+    return Outlines(image, points, logits, is_wrong, torch.bincount(image, is_wrong, len(masks)).to(masks))

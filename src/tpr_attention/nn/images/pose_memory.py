@@ -76,6 +76,16 @@ class PoseMemory(nn.Module):
         kinds = self.shapes[:, 0], self.log_scales, self.angles, self.places, self.colours[:, 0]
         return {name: int((kind < FAR).sum(-1).max()) for name, kind in zip(MOST, kinds, strict=True)}
 
+    @property
+    def shapes_and_scales(self) -> Int[Tensor, "pairs 2"]:
+        """All shapes with all their scales."""
+        return (self.log_scales < FAR).nonzero()
+
+    @property
+    def place_counts(self) -> Int[Tensor, "2"]:
+        """How many places there are across and down."""
+        return (self.places < FAR).sum(1)
+
     @torch.no_grad()
     def find(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder, generator: torch.Generator) -> None:
         """Find the codes of these objects, and take over the templates of a decoder."""
@@ -142,10 +152,10 @@ class PoseMemory(nn.Module):
 
     def drop(self, kind: int, number: int) -> None:
         """Forget a shape or an angle; those behind it move up by one."""
-        tables = {SHAPE: (self.shapes, self.log_scales, self.templates), ANGLE: (self.angles,)}[kind]
-        for table in tables:
+        of_shapes = (self.shapes, FAR), (self.log_scales, FAR), (self.templates, 0.0), (self.units, 0.0)
+        for table, nothing in {SHAPE: of_shapes, ANGLE: ((self.angles, FAR),)}[kind]:
             table[number:-1] = table[number + 1 :].clone()
-            table[-1] = FAR if table is not self.templates else 0.0
+            table[-1] = nothing
 
     def draw(self, codes: Int[Tensor, "b codes"]) -> Float[Tensor, "b channel height width"]:
         """The images of these codes: how likely each number is one."""

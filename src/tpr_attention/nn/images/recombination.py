@@ -5,9 +5,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from tpr_attention.functional.images.splines import read_splines
+from tpr_attention.functional.images.splines import read_splines, spline_cells
 from tpr_attention.nn.images.decoders import own_frame
-from tpr_attention.nn.images.pose_memory import COLOUR, FAR, SHAPE, Codes, PoseMemory
+from tpr_attention.nn.images.pose_memory import COLOUR, SHAPE, Codes, PoseMemory
 
 __all__ = ["Recombination"]
 
@@ -27,11 +27,8 @@ class Recombination:
 
     def codes(self, count: int, generator: torch.Generator) -> Codes:
         """Codes that are drawn independently of each other, but that a scale is one of its shape."""
-        memory = self.memory
-        pairs = (memory.log_scales < FAR).nonzero()
-        known = memory.counts
-        across, down = (memory.places < FAR).sum(1).tolist()
-        limits = len(pairs), known["angles"], across, down, known["colours"]
+        pairs, known = self.memory.shapes_and_scales, self.memory.counts
+        limits = len(pairs), known["angles"], *self.memory.place_counts.tolist(), known["colours"]
         drawn = [torch.randint(limit, (count,), generator=generator, device=generator.device) for limit in limits]
         pair, *others = (numbers.to(pairs.device) for numbers in drawn)
         return torch.cat([pairs[pair], torch.stack(others, 1)], 1)
@@ -42,8 +39,8 @@ class Recombination:
         memory = self.memory
         pose = memory.pose(codes, memory.log_scales, memory.angles, memory.places)
         points = own_frame(pose, memory.side, float(memory.reach)).flatten(1, 2)
+        column, row = spline_cells(points, memory.templates.shape[-1])[0].unbind(-1)
         size = self.signs.shape[-1]
-        column, row = ((points.clamp(-1, 1) + 1) * (size / 2)).long().clamp_(max=size - 1).unbind(-1)
         signs = self.signs.flatten()[(codes[:, SHAPE, None] * size + row) * size + column]
         image, number = (signs == 0).nonzero(as_tuple=True)
         fields = read_splines(memory.templates, codes[image, SHAPE], points[image, number])

@@ -16,19 +16,21 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tpr_attention.functional.signature import expect, expect_whole
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
 from tpr_attention.nn.images.outlines import border, in_frame
 
-__all__ = ["second_look"]
+__all__ = ["DIRECTIONS", "second_look"]
 
 SOFTNESS = (0.1, 0.05, 0.03, 0.03)  # pixels: tau, in each of the steps
 LEAST_SLOPE = 1e-3  # of a field, for a pixel: less is no outline
 MOST = (0.3, 0.3, 0.03, 0.03)  # pixels, radians, and of a scale: how far one step goes
 LOST = 3  # wrong pixels along an outline: images with more are looked at from other directions
+DIRECTIONS = 24
+"""As many as are needed to find an angle that may be any."""
 LOOKS = 3  # how often a pose in another direction is corrected
 AVERAGED, SHARP = 32, 0.01  # poses, and the softness by which they are weighted, in pixels
 AT_ONCE = 8  # images that are looked at from all directions
@@ -84,7 +86,8 @@ def second_look(
     if directions > 1:
         lost = (looked.wrong(found) > LOST).nonzero().flatten()
         for some in torch.split(lost, AT_ONCE):
-            read[some] = found[some] = looked.some(some).turned(read[some], directions)
+            better, turned = looked.some(some).turned(read[some], found[some], directions)
+            read[some[better]] = found[some[better]] = turned[better]
     return decoder.posed(objects, _pose(looked.averaged(found, read)))
 
 
@@ -110,16 +113,19 @@ class _Look(NamedTuple):
             found = found + torch.minimum(torch.maximum(step, -most), most)
         return found
 
-    def turned(self, read: Numbers, directions: int) -> Numbers:
-        """The best of poses that are corrected from all directions."""
+    def turned(self, read: Numbers, found: Numbers, directions: int) -> tuple[Bool[Tensor, "b"], Numbers]:
+        """The best of poses that are corrected from all directions, each again and again from where it is then.
+
+        Also, whether they have fewer wrong pixels than what was found before.
+        """
         number = torch.arange(len(read), device=read.device)
         every = number.repeat_interleave(directions)
         looked, pose = self.some(every), read[every]
         pose[:, 2] += torch.arange(directions, device=read.device).repeat(len(read)) * (2 * math.pi / directions)
         for _ in range(LOOKS):
             pose = looked.corrected(pose)
-        best = looked.wrong(pose).view(-1, directions).argmin(1)
-        return pose.view(-1, directions, 4)[number, best]
+        least, best = looked.wrong(pose).view(-1, directions).min(1)
+        return least < self.wrong(found), pose.view(-1, directions, 4)[number, best]
 
     def wrong(self, pose: Numbers) -> Float[Tensor, "b"]:
         """How many pixels along the outline are on the wrong side."""

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tpr_attention.nn.images.decoders import TemplateDecoder
-from tpr_attention.nn.images.outlines import Masks, Points, border, logits_of, outlines_of, points_of, tables_of
+from tpr_attention.nn.images.outlines import Masks, Points, border, logits_of, points_of, tables_of
 from tpr_attention.nn.images.pose_memory import ACROSS, ANGLE, DOWN, FAR, SCALE, SHAPE, Codes, PoseMemory
 from tpr_attention.nn.images.regularity import even_out
 
@@ -17,7 +17,7 @@ __all__ = ["MOST_WRONG", "drop_stand_ins", "read_images", "verified"]
 MOST_WRONG = 4
 """Pixels of an outline: an image with more wrong ones has been read wrongly."""
 DOUBTED = 2  # wrong pixels: codes that draw an image with more are not believed
-AT_ONCE = 64  # images that are drawn in a search
+AT_ONCE = 2**12  # codes that are drawn in a search
 PASSES = 3  # in a search for better codes
 STANDS_IN = 0.95  # the share of the images of a code that others must draw, to stand in for it
 
@@ -46,7 +46,7 @@ def verified(memory: PoseMemory, codes: Codes, masks: Masks) -> Codes:
     All other angles, shapes with their scales, or neighbouring places are drawn, and what has the fewest wrong pixels
     is kept; and again from there.
     """
-    best, wrong = codes.clone(), outlines_of(memory, masks, codes).counts
+    best, wrong = codes.clone(), _wrong(memory, codes.unsqueeze(1), masks)[:, 0]
     for _ in range(PASSES):
         doubted = (wrong > DOUBTED).nonzero().flatten()
         kinds = _other_angles, _other_shapes, _other_places
@@ -60,13 +60,15 @@ def verified(memory: PoseMemory, codes: Codes, masks: Masks) -> Codes:
 
 @torch.no_grad()
 def drop_stand_ins(memory: PoseMemory, masks: Masks, codes: Codes) -> None:
-    """Forget shapes and angles that others can stand in for: those that others draw nearly all images of as well.
+    """Forget shapes and angles that others can stand in for, and space the rest evenly where it nearly is.
 
-    Squares that are sometimes read as turned by 90 degrees have angles, and perhaps a shape, that are not needed. The
-    rarest goes first.
+    Others stand in if nearly all images are drawn by them with few wrong pixels, or no worse. Squares that are
+    sometimes read as turned by 90 degrees have angles, and perhaps a shape, that are not needed. The rarest goes first;
+    what no image has goes too.
 
     Args:
-        codes: What these images were read as.
+        masks: Enough images to have all codes that are needed.
+        codes: What they were read as.
     """
     for kind in (SHAPE, ANGLE):
         while found := _stood_in_for(memory, masks, codes, kind):
@@ -82,9 +84,9 @@ def _stood_in_for(memory: PoseMemory, masks: Masks, codes: Codes, kind: int) -> 
         own = (codes[:, kind] == number).nonzero().flatten()
         others = _others(memory, codes[own], kind, number)
         if not others.shape[1]:
-            return None
+            continue
         found, least = _best(memory, others, masks[own])
-        before = outlines_of(memory, masks[own], codes[own]).counts
+        before = _wrong(memory, codes[own].unsqueeze(1), masks[own])[:, 0]
         if (least <= before.clamp_min(MOST_WRONG)).sum() >= STANDS_IN * len(own):
             replaced = codes.index_copy(0, own, found)
             replaced[:, kind] -= (replaced[:, kind] > number).long()
@@ -94,7 +96,8 @@ def _stood_in_for(memory: PoseMemory, masks: Masks, codes: Codes, kind: int) -> 
 
 def _best(memory: PoseMemory, tried: Tried, masks: Masks) -> tuple[Codes, Float[Tensor, "b"]]:
     """Of several codes for each image the best, and how many pixels along the outline it has wrong."""
-    parts = zip(torch.split(tried, AT_ONCE), torch.split(masks, AT_ONCE), strict=True)
+    images = max(1, AT_ONCE // tried.shape[1])
+    parts = zip(torch.split(tried, images), torch.split(masks, images), strict=True)
     least, which = torch.cat([_wrong(memory, *part) for part in parts]).min(1)
     return tried[torch.arange(len(tried), device=which.device), which], least
 
@@ -110,7 +113,7 @@ def _wrong(memory: PoseMemory, tried: Tried, masks: Masks) -> Float[Tensor, "b t
 
 
 def _other_shapes(memory: PoseMemory, codes: Codes) -> Tried:
-    pairs = (memory.log_scales < FAR).nonzero()
+    pairs = memory.shapes_and_scales
     tried = codes.unsqueeze(1).repeat(1, len(pairs), 1)
     tried[..., [SHAPE, SCALE]] = pairs
     return tried
@@ -126,14 +129,13 @@ def _other_places(memory: PoseMemory, codes: Codes) -> Tried:
     steps = torch.arange(-1, 2, device=codes.device)
     tried = codes.unsqueeze(1).repeat(1, 9, 1)
     tried[..., [ACROSS, DOWN]] += torch.cartesian_prod(steps, steps)
-    most = (memory.places < FAR).sum(1) - 1
-    tried[..., [ACROSS, DOWN]] = tried[..., [ACROSS, DOWN]].clamp_min(0).minimum(most)
+    tried[..., [ACROSS, DOWN]] = tried[..., [ACROSS, DOWN]].clamp_min(0).minimum(memory.place_counts - 1)
     return tried
 
 
 def _others(memory: PoseMemory, codes: Codes, kind: int, number: int) -> Tried:
     """All shapes with all their scales and all angles, but for one shape or angle."""
-    pairs = (memory.log_scales < FAR).nonzero()
+    pairs = memory.shapes_and_scales
     turns = torch.arange(memory.counts["angles"], device=codes.device)
     all_codes = torch.cat([pairs.repeat_interleave(len(turns), 0), turns.repeat(len(pairs)).unsqueeze(-1)], 1)
     all_codes = all_codes[all_codes[:, [SHAPE, SCALE, ANGLE].index(kind)] != number]

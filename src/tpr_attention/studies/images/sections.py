@@ -30,7 +30,7 @@ PRIOR = (
     "images of two further seeds in distribution (decisions 0036, 0039 and 0040): the clean-up, codes that teach by "
     "all their combinations, and the second look. Two rules came from seeds that had failed, 301 and 401, when their "
     "held-out cells had been seen: angles far from all codes are read by drawing, and codes that others can stand in "
-    "for are dropped. No seed from 700 on was looked at before."
+    "for are dropped. None of the seeds 700 to 704 was looked at before."
 )
 ANCHORS = (
     "Published: for `sqr2tx` a summed loss of 200.4 (VAE), 100.6 (best) and 139.0 (a decoder with true latents) on "
@@ -54,9 +54,9 @@ def summary(results: Results, setup: Setup) -> Iterator[str]:
         exact = {condition: results.final(series, condition, "exact") for condition in conditions_of("union")}
         held_out = min(values.min() for condition, values in exact.items() if condition != "in_distribution")
         yield (
-            "From two images and an action, trained on target images alone: with a clean-up "
+            "From two images and an action, trained on target images and on what its own memory draws: with codes "
             f"{percent(float(exact['in_distribution'].min()))} of the answers are exactly right in distribution, and "
-            f"{percent(float(held_out))} in the worst of nine tests with combinations that training never showed"
+            f"{percent(float(held_out))} in the worst of nine tests with combinations that no training image has"
             f"{', both in the worst seed' if len(series.specs) > 1 else ', with one seed'}"
             f"{'; other seeds diverged' if diverged else ''}."
         )
@@ -133,8 +133,9 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *small_table(
                 "images-published",
                 "Reconstruction of images, in distribution and held out, after training and finished: with a second "
-                "look; no codes are found for the 40 angles of these splits. That the decoder is then sharpened was "
-                "chosen in distribution, but when held-out images of `r2r-1` had been seen with other seeds. "
+                "look, from several directions where it is needed; no codes are found for the 40 angles of these "
+                "splits. How images are looked at and that the decoder is then sharpened was chosen in distribution, "
+                "but when held-out images had been seen with other seeds. "
                 "NLL and SSE are sums over an image. " + ANCHORS,
                 "published",
                 results,

@@ -28,8 +28,8 @@ export const imagesRoom = {
           "p",
           {},
           "The encoder takes each image apart into five roles with a filler each. TPR-Attention exchanges the role that ",
-          "the action names, and the decoder draws the result. The model was trained on target images alone; it runs ",
-          "in this page, at every change.",
+          "the action names, and the decoder draws the result. The model was trained on target images, and on ",
+          "what its memory draws of the codes that it found there. It runs in this page, at every change.",
         ),
         element(
           "div",
