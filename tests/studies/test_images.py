@@ -110,7 +110,7 @@ def test_the_worst_seed_and_the_worst_test_are_said(document):
     said = markdown(document)
     assert "80.0 % of the answers are exactly right in distribution, and 70.0 % in the worst of nine tests" in said
     assert "no training image has, both in the worst seed." in said
-    assert "the worst of 6 trainings has 80.0 % in distribution, and the worst test of any 70.0 %." in said
+    assert "the worst of 6 trainings has 80.0 % in distribution, and the worst test of any 70.0 %; 0 of them" in said
     main = table_of(document, "images-main")
     assert [row[:2] for row in main.texts()[:2]] == [
         ["union", "in distribution"],

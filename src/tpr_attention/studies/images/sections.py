@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.results import Results
 from tpr_attention.studies.images.contestants import MAIN, OTHERS
@@ -32,6 +34,8 @@ PRIOR = (
     "held-out cells had been seen: angles far from all codes are read by drawing, and codes that others can stand in "
     "for are dropped. None of the seeds 700 to 704 was looked at before."
 )
+WANTED = 0.99, 0.98
+"""Of answers that are exactly right: in distribution, and in every test."""
 ANCHORS = (
     "Published: for `sqr2tx` a summed loss of 200.4 (VAE), 100.6 (best) and 139.0 (a decoder with true latents) on "
     "held-out images (Montero et al. 2021); for `r2r-1` a squared error of 115.46 (MAGANet) and 7.02 (CartanFM). What "
@@ -63,22 +67,20 @@ def summary(results: Results, setup: Setup) -> Iterator[str]:
 
 
 def _apart(results: Results, setup: Setup) -> Iterator[str]:
-    """The worst of the trainings that hold out one split."""
-    apart = [(split, series) for split, series in finished("main", results, setup).items() if split != "union"]
-    if apart:
-        known, held_out = (
-            min(
-                float(results.final(series, condition, "exact").min())
-                for split, series in apart
-                for condition in conditions_of(split)
-                if (condition == "in_distribution") == is_known
-            )
-            for is_known in (True, False)
-        )
-        count = sum(len(series.specs) for _, series in apart)
+    """The worst of the trainings that hold out one split, and how many are as good as was wanted."""
+    worst: list[tuple[float, float]] = []
+    for split, series in finished("main", results, setup).items():
+        if split != "union":
+            exact = {condition: results.final(series, condition, "exact") for condition in conditions_of(split)}
+            known = exact.pop("in_distribution")
+            worst += zip(known.tolist(), np.min([*exact.values()], 0).tolist(), strict=True)
+    if worst:
+        known, held_out = (min(values) for values in zip(*worst, strict=True))
+        good = sum(one >= WANTED[0] and other >= WANTED[1] for one, other in worst)
         yield (
-            f"Where one split is held out alone, the worst of {count} trainings has {percent(known)} in distribution, "
-            f"and the worst test of any {percent(held_out)}."
+            f"Where one split is held out alone, the worst of {len(worst)} trainings has {percent(known)} in "
+            f"distribution, and the worst test of any {percent(held_out)}; {good} of them have {percent(WANTED[0])} or "
+            f"more in distribution, and {percent(WANTED[1])} or more in every test."
         )
 
 
