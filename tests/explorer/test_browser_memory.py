@@ -213,6 +213,7 @@ def test_a_link_has_the_view(open_page):
         assert page.inner_html("#room") == view
         control(page, "reset").click()
         check_numbers(page)
+        page.wait_for_function("(hash) => location.hash !== hash", arg=address)  # which follows a little later
         page.evaluate("(hash) => { location.hash = hash; }", address)  # as when one edits the address
         page.wait_for_selector('[data-key="object-0"][aria-pressed=true]')
         assert page.inner_html("#room") == view
