@@ -17,7 +17,7 @@ QUICKLY = {
     "LOOKED_AT": 50,
     "FITTED": 3,
     "REFINED": (2, 15),
-    "COMPARED": 20,
+    "COMPARED": 1,
     "TAUGHT": 2,
     "SHARPENED": 2,
     "FEWEST_READ": 0.0,

@@ -20,7 +20,7 @@ __all__ = ["ImageModel", "Images", "Objects"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
 FITTED = 600  # steps: see `fit`
-COMPARED = 500  # images that show which codes are not needed
+COMPARED = 6  # batches whose images show which codes are not needed
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
 TAUGHT, SHARPENED = 6_000, 1_000  # steps: see `teach`, or without codes `sharpen`
 REFINED = (3_000, 1_080)  # steps: see `refine`
@@ -121,7 +121,7 @@ class ImageModel(nn.Module):
         examples = ((mask, read_images(memory, decoder, some, mask)) for mask, some in masks)
         yield from fit(memory, examples, FITTED, generator)
         compared: list[tuple[Masks, Codes]] = []
-        while sum(len(mask) for mask, _ in compared) < COMPARED:
+        for _ in range(COMPARED):
             compared.append(next(examples))
             yield
         pupil = Pupil(self.encoder, decoder, self.composition_parameters(), self.composition_error)
