@@ -8,7 +8,6 @@ import torch
 
 from tpr_attention.models.images import image_model, teaching
 from tpr_attention.models.images.composer import ImageComposer
-from tpr_attention.nn.images.pose_memory import ANGLE, FAR
 from tpr_attention.nn.images.second_look import second_look
 
 from .cases import SIZES, seeded
@@ -17,7 +16,8 @@ QUICKLY = {
     "LOOKED_AT": 50,
     "FITTED": 3,
     "REFINED": (2, 15),
-    "COMPARED": 1,
+    "ALIGNED": 1,
+    "FIRST_TAUGHT": 2,
     "TAUGHT": 2,
     "SHARPENED": 2,
     "FEWEST_READ": 0.0,
@@ -25,18 +25,10 @@ QUICKLY = {
 
 
 def shortened(patch, **changes):
-    """Finishing in a few steps; codes are taught, whatever they draw, but for one angle."""
+    """Finishing in a few steps; codes are taught, whatever they draw."""
     for name, value in (QUICKLY | changes).items():
         patch.setattr(image_model, name, value)
-    patch.setattr(image_model, "drop_stand_ins", one_less)
     patch.setattr(teaching, "COMPOSED", 2)
-
-
-def one_less(memory, masks, codes):
-    """In place of `drop_stand_ins`, as the codes of an untrained model are many and take long to draw."""
-    assert masks.shape == (27, 64, 64)
-    assert (memory.pose(codes, memory.log_scales, memory.angles, memory.places).centre < FAR).all()
-    memory.drop(ANGLE, 0)
 
 
 def go_through(model, stage, batch):
@@ -49,7 +41,7 @@ def finished(batch):
     with pytest.MonkeyPatch.context() as patch:
         shortened(patch)
         models, pauses = [seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()], []
-        assert models[0].finishing_steps == (3 + 2 + 15 + 2, 1)
+        assert models[0].finishing_steps == (2 + 3 + 2 + 15 + 2, 1)
         for stage in range(2):
             models.append(copy.deepcopy(models[-1]))
             pauses.append(go_through(models[-1], stage, batch))
@@ -141,7 +133,7 @@ def test_when_it_is_finished_it_draws_by_codes_but_not_in_training(finished, bat
 def test_what_finishing_changes(finished):
     """All that objects are read, composed and drawn by, but what fillers say of poses and colours; then one buffer."""
     (before, taught, after, _), pauses = finished
-    assert pauses == [2 + 3 + 1 + 2 + 2 + 1, 1]  # no image was read well enough to be fitted
+    assert pauses == [1 + 2 + 2 + 3 + 2 + 2 + 1, 1]  # no image was read well enough to be fitted
     kept = {f"decoder.{part}.{name}" for part in ("scale", "orientation", "colour") for name in ("weight", "bias")}
     for (name, one), (_, other) in zip(before.named_parameters(), taught.named_parameters(), strict=True):
         assert torch.equal(one, other) == (name in kept), name

@@ -1,5 +1,6 @@
 """Levels of splines: their sum, its gradient, and which coefficients become free."""
 
+import pytest
 import torch
 
 from tpr_attention.functional.images.splines import knots, read_splines
@@ -25,6 +26,48 @@ def test_slopes_are_the_gradient_by_free_coefficients(normal, generator):
     gradients = torch.autograd.grad((weights * (matrix @ parts[0] @ matrix.mT + parts[1])).sum(), parts)
     expected = torch.cat([gradient[free] for gradient, free in zip(gradients, levels.free, strict=True)])
     torch.testing.assert_close(levels.slopes(weights), expected)
+
+
+def blob(number, resolution=63):
+    """A square, a bar, an arrow that points upwards, and a triangle without symmetry."""
+    u = torch.linspace(-1, 1, resolution, dtype=torch.float64).expand(resolution, -1)
+    v = u.mT
+    return [
+        0.6 - torch.maximum(u.abs(), v.abs()),
+        torch.minimum(0.7 - u.abs(), 0.3 - v.abs()),
+        torch.minimum(0.6 - v, v + 0.7 - 2 * u.abs()),
+        torch.minimum(torch.minimum(0.6 - v, v + 0.5 - 2 * u), v + 0.7 + 1.5 * u),
+    ][number]
+
+
+@pytest.mark.parametrize(("number", "count"), [(0, 8), (1, 4), (2, 2), (3, 1)])
+def test_symmetric_templates_stay_exactly_so(number, count, normal):
+    """Whatever the coefficients are; and slopes are the gradient by the free ones."""
+    levels = Levels(blob(number).unsqueeze(0) + 0.001 * normal(1, 63, 63).detach())
+    assert len(levels.symmetries[0]) == count
+    parts = [part.detach().requires_grad_() for part in (normal(1, 33, 33), normal(1, 63, 63))]
+    levels.parts = parts
+    levels.free = [torch.ones_like(part, dtype=torch.bool) for part in parts]
+    found, weights = levels.templates(), normal(1, 63, 63).detach()
+    same = {
+        (turns, mirrored)
+        for turns in range(4)
+        for mirrored in (False, True)
+        if torch.allclose(torch.rot90(found[0].flip(-1) if mirrored else found[0], turns), found[0])
+    }
+    assert same == set(levels.symmetries[0])
+    expected = torch.autograd.grad((weights * found).sum(), parts)
+    torch.testing.assert_close(levels.slopes(weights), torch.cat([one.flatten() for one in expected]))
+
+
+def test_wrong_pixels_count_wherever_a_symmetric_template_has_them():
+    levels = Levels(torch.stack([blob(0), blob(3)]))
+    wrong = torch.zeros(2, 63, 63, dtype=torch.float64)
+    wrong[:, 20, 30] = wrong[:, 30, 20] = 1.0  # a mirror image of each other
+    levels.open(1, wrong)
+    assert levels.free[1][0, 20, 30]
+    assert levels.free[1][0, 42, 32]
+    assert not levels.free[1][1].any()
 
 
 def test_free_coefficients_are_stored_where_they_are_free(generator):

@@ -134,7 +134,7 @@ def test_the_objective_is_the_literal_sum_and_its_gradient(generator):
     assert 0 < len(free[1]) < fine.numel()
     coarse = coarse.flatten().index_add(0, free[0], solution[: len(free[0])]).view_as(coarse)
     fine = fine.flatten().index_add(0, free[1], solution[len(free[0]) : problem.count]).view_as(fine)
-    templates = levels.halvings[0] @ coarse @ levels.halvings[0].mT + fine
+    templates = levels._evened(levels.halvings[0] @ coarse @ levels.halvings[0].mT + fine)
     logits = outlines.logits_of(memory, points, **outlines.tables_of(memory) | {"templates": templates})
     moved = problem.moves @ solution[problem.count :]
     expected = torch.log1p(torch.exp(-((2 * points.labels - 1) * logits + moved))).sum()
@@ -145,7 +145,7 @@ def test_the_objective_is_the_literal_sum_and_its_gradient(generator):
 def test_a_column_says_what_a_move_changes(generator):
     """Against the derivative by the codes themselves."""
     memory, points, problem = small_problem(generator)
-    assert [name for name, _ in problem.changes] == 4 * ["places"] + ["angles"] + 2 * ["log_scales"]
+    assert [name for name, _ in problem.changes] == 4 * ["places"] + 2 * ["angles"] + 2 * ["log_scales"]
     for number, (name, change) in enumerate(problem.changes):
         size = torch.zeros((), dtype=torch.float64, requires_grad=True)
         tables = outlines.tables_of(memory)

@@ -86,11 +86,11 @@ def test_slopes_are_derivatives(decoder, world, generator):
     decoder, true = decoder.double(), world[0][:5].double()
     line = torch.linspace(-1, 1, decoder.resolution, dtype=torch.float64)
     decoder.base.copy_(3 * line - 2 * line.unsqueeze(-1) + 1)  # its slope is the same everywhere
-    numbers = module._numbers(decoder.pose(true))
+    numbers = module.Look.numbers(decoder.pose(true))
     places = numbers[:, None, :2] + 4 * torch.rand(5, 30, 2, generator=generator, dtype=torch.float64)
     there = torch.ones(5, 30, dtype=torch.float64)
     pixels = module._Pixels(places, there, there)
-    looked = module._Look(decoder, module._with_slopes(decoder.template(true[:, 0])), pixels, torch.ones(4))
+    looked = module.Look(decoder, module._with_slopes(decoder.template(true[:, 0])), pixels, torch.ones(4))
     distance, slopes = looked._distances(numbers)
     for number in range(3):  # a scale changes how long a pixel is, too
         moved = numbers.clone()
@@ -110,7 +110,7 @@ def test_the_mean_of_poses_is_nearer_than_the_best_one(decoder, world, generator
         return float((found / SPREAD).square().sum())
 
     mean = error()
-    monkeypatch.setattr(module._Look, "averaged", lambda look, found, read: found)
+    monkeypatch.setattr(module.Look, "averaged", lambda look, found, read: found)
     assert mean < 0.97 * error()
 
 

@@ -1,6 +1,7 @@
 """What models of images share: an encoder, a decoder, and the memory that may be found when both are trained."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -9,20 +10,22 @@ from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
 from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_of, sharpen, teach
+from tpr_attention.nn.images.alignment import align
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.outlines import Masks, outlines_of
 from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
 from tpr_attention.nn.images.refinement import fit, refine
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
-from tpr_attention.nn.images.verification import MOST_WRONG, drop_stand_ins, read_images, verified
+from tpr_attention.nn.images.verification import MOST_WRONG, verified
 
 __all__ = ["ImageModel", "Images", "Objects"]
 
 LOOKED_AT = 8_000  # images in which codes are sought
 FITTED = 600  # steps: see `fit`
-COMPARED = 6  # batches whose images show which codes are not needed
+ALIGNED = 16  # batches whose images templates are aligned by
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
-TAUGHT, SHARPENED = 6_000, 1_000  # steps: see `teach`, or without codes `sharpen`
+FIRST_TAUGHT, TAUGHT = 1_500, 4_500  # steps: see `teach`, before outlines are refined and after that
+SHARPENED = 1_000  # steps: see `sharpen`, without codes
 REFINED = (3_000, 1_080)  # steps: see `refine`
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
 
@@ -90,7 +93,7 @@ class ImageModel(nn.Module):
     @property
     def finishing_steps(self) -> tuple[int, ...]:
         """The steps that find codes, refine what they draw and teach them, and the one that decides on their use."""
-        return () if self.memory is None else (FITTED + sum(REFINED) + TAUGHT, 1)
+        return () if self.memory is None else (FIRST_TAUGHT + FITTED + sum(REFINED) + TAUGHT, 1)
 
     def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
         """Find the codes of training images and teach them to the rest; then use them, if they draw images better.
@@ -109,29 +112,35 @@ class ImageModel(nn.Module):
         self, memory: PoseMemory, batches: Iterator[Examples], generator: torch.Generator
     ) -> Iterator[None]:
         """Find codes, refine what they draw, and teach them."""
-        decoder, read = self._template_decoder, self._read(batches)
+        encoder, decoder = self.encoder, self._template_decoder
         memory.spread.copy_(memory.spread.new_tensor(FIRST_SPREAD))
+        before = [tensor.detach().clone() for part in (encoder, decoder) for tensor in part.parameters()]
+        aligned = align(decoder, *self._of_examples(islice(batches, ALIGNED)))
+        yield
+        if aligned is not None:
+            memory.find(aligned, decoder, generator)
+            pupil = Pupil(encoder, decoder, (), self.composition_error)
+            yield from teach(pupil, memory, aligned, batches, FIRST_TAUGHT, generator)
+        read = self._read(batches)
         found: list[Tensor] = []
         while sum(map(len, found)) < LOOKED_AT:
             found.append(next(read)[1])
             yield
         objects = torch.cat(found)
-        memory.find(objects, decoder, generator)
-        masks = ((images.sum(1), some) for images, some in read)
-        examples = ((mask, read_images(memory, decoder, some, mask)) for mask, some in masks)
+        if aligned is None:
+            memory.find(objects, decoder, generator)
+        examples = ((images.sum(1), memory.read(some, decoder)) for images, some in read)
         yield from fit(memory, examples, FITTED, generator)
-        compared: list[tuple[Masks, Codes]] = []
-        for _ in range(COMPARED):
-            compared.append(next(examples))
-            yield
-        pupil = Pupil(self.encoder, decoder, self.composition_parameters(), self.composition_error)
         if _are_read(memory, *next(examples)):
-            drop_stand_ins(memory, *(torch.cat(tensors) for tensors in zip(*compared, strict=True)))
             yield from refine(memory, examples, *REFINED, generator)
+            pupil = Pupil(encoder, decoder, self.composition_parameters(), self.composition_error)
             yield from teach(pupil, memory, objects, batches, TAUGHT, generator)
         else:
             memory.forget()
-            yield from sharpen(self.encoder, decoder, memory.spread, batches, SHARPENED)
+            with torch.no_grad():
+                for tensor, old in zip((*encoder.parameters(), *decoder.parameters()), before, strict=True):
+                    tensor.copy_(old)
+            yield from sharpen(encoder, decoder, memory.spread, batches, SHARPENED)
 
     def _use_codes(self, memory: PoseMemory, batches: Iterator[Examples]) -> None:
         """Use codes if they draw as many images rightly as fillers do."""
@@ -149,6 +158,12 @@ class ImageModel(nn.Module):
     def composition_error(self, given: Sequence[Tensor]) -> Tensor:
         """How wrong what is composed is, given the objects of all images, and the inputs that are no images."""
         return given[0].new_zeros(len(given[0]))
+
+    def _of_examples(self, batches: Iterable[Examples]) -> tuple[list[Objects], list[Masks]]:
+        """The objects and masks of training examples, one of each for every image that an example has."""
+        images = [torch.cat(some) for some in zip(*(images_of(batch)[0] for batch in batches), strict=True)]
+        with torch.no_grad():
+            return [self.encoder(some) for some in images], [some.sum(1) for some in images]
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
         """All images of training batches, and their objects."""

@@ -41,6 +41,10 @@ class Pose(NamedTuple):
         """The angle of the direction."""
         return torch.atan2(self.direction[..., 1], self.direction[..., 0])
 
+    def some(self, chosen: Tensor | slice) -> "Pose":
+        """Some of several poses."""
+        return Pose(*(part[chosen] for part in self))
+
 
 class BindingDecoder(nn.Module, ABC):
     """What both decoders share: an image is the outer product of a colour and a mask.

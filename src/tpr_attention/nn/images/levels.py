@@ -1,6 +1,7 @@
 """Templates as sums of splines on finer and finer grids, with fine coefficients only where they are needed."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +14,7 @@ __all__ = ["Levels"]
 
 COARSEST = 24  # no grid has fewer rows, unless the finest has
 WANTED = 1.5  # wrong pixels around a knot: with more, its coefficient becomes free
+SYMMETRIC = 0.01  # of the area: a template of which less is other in a mirror, or when it is turned, is symmetric
 AROUND = 3  # knots: with each one that becomes free, its neighbours do
 
 
@@ -23,6 +25,9 @@ class Levels:
 
     The coefficients of the coarsest level are free, those of the others zero until they are opened. So an outline has
     few free numbers where it is smooth, and many at a corner.
+
+    A template that nearly is its own mirror image, or nearly the same after a quarter or half of a turn, is made
+    exactly so: then every pixel tells of several places of the outline.
 
     Args:
         templates: Coefficients of the finest level, of which the coarsest ones are a sample.
@@ -43,6 +48,7 @@ class Levels:
             coarse = coarse[:, same][..., same]
         finer = [templates.new_zeros(len(templates), size, size) for size in sizes[1:]]
         self.parts = [coarse.clone(), *finer]
+        self.symmetries = [_symmetries(template) for template in templates]
         self.free = [torch.full_like(part, not number, dtype=torch.bool) for number, part in enumerate(self.parts)]
 
     def __len__(self) -> int:
@@ -64,12 +70,17 @@ class Levels:
         total = self.parts[0]
         for matrix, part in zip(self.halvings, self.parts[1:], strict=True):
             total = matrix @ total @ matrix.mT + part
-        return total
+        return self._evened(total)
 
     def slopes(self, slope: Float[Tensor, "clusters row column"]) -> Float[Tensor, "free"]:
         """From the gradient by the finest coefficients, that by the free ones."""
-        pulled = self._pulled_back(slope)
+        pulled = self._pulled_back(self._evened(slope))
         return torch.cat([part[free] for part, free in zip(pulled, self.free, strict=True)])
+
+    def _evened(self, templates: Float[Tensor, "clusters row column"]) -> Float[Tensor, "clusters row column"]:
+        """The mean over the mirrors and turns that change nothing."""
+        each = zip(templates, self.symmetries, strict=True)
+        return torch.stack([torch.stack([_moved(one, *way) for way in same]).mean(0) for one, same in each])
 
     def _pulled_back(self, slope: Float[Tensor, "clusters row column"]) -> Sequence[Tensor]:
         found = [slope]
@@ -83,10 +94,22 @@ class Levels:
         Args:
             wrong: How many wrong pixels there are around each knot of the finest grid.
         """
-        wanted = (self._pulled_back(wrong)[level] > WANTED).to(wrong)
+        counts = wrong.new_tensor([len(same) for same in self.symmetries])[:, None, None]
+        wanted = (self._pulled_back(counts * self._evened(wrong))[level] > WANTED).to(wrong)
         self.free[level] = F.max_pool2d(wanted.unsqueeze(1), AROUND, 1, AROUND // 2).squeeze(1) > 0
 
     def steepen(self, factor: float) -> None:
         """Multiply all templates."""
         for part in self.parts:
             part.mul_(factor)
+
+
+def _symmetries(template: Float[Tensor, "row column"]) -> list[tuple[int, bool]]:
+    """Quarter turns, each with or without a mirror before it, that a template is the same after: at least none."""
+    inside, ways = template > 0, product(range(4), (False, True))
+    return [way for way in ways if not any(way) or (inside != _moved(inside, *way)).sum() < SYMMETRIC * inside.sum()]
+
+
+def _moved(template: Tensor, turns: int, is_mirrored: bool) -> Tensor:
+    """A template in a mirror that stands upright, if that is wanted, and after quarter turns."""
+    return torch.rot90(template.flip(-1) if is_mirrored else template, turns)

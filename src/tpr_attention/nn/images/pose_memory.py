@@ -150,13 +150,6 @@ class PoseMemory(nn.Module):
         turn = (pose.angle.unsqueeze(-1) - self.angles).remainder(2 * math.pi)
         return torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
 
-    def drop(self, kind: int, number: int) -> None:
-        """Forget a shape or an angle; those behind it move up by one."""
-        of_shapes = (self.shapes, FAR), (self.log_scales, FAR), (self.templates, 0.0), (self.units, 0.0)
-        for table, nothing in {SHAPE: of_shapes, ANGLE: ((self.angles, FAR),)}[kind]:
-            table[number:-1] = table[number + 1 :].clone()
-            table[-1] = nothing
-
     def draw(self, codes: Int[Tensor, "b codes"]) -> Float[Tensor, "b channel height width"]:
         """The images of these codes: how likely each number is one."""
         return self.colours[codes[:, COLOUR]][..., None, None] * self.field(codes).sigmoid().unsqueeze(1)

@@ -23,7 +23,7 @@ from tpr_attention.functional.signature import expect, expect_whole
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
 from tpr_attention.nn.images.outlines import border, in_frame
 
-__all__ = ["DIRECTIONS", "second_look"]
+__all__ = ["DIRECTIONS", "Look", "second_look"]
 
 SOFTNESS = (0.1, 0.05, 0.03, 0.03)  # pixels: tau, in each of the steps
 LEAST_SLOPE = 1e-3  # of a field, for a pixel: less is no outline
@@ -80,26 +80,47 @@ def second_look(
     if spread.shape != (3,) or not (spread > 0).all():
         raise ValueError(f"spread: expected three positive numbers, got {spread.tolist()}")
     expect_whole("directions", directions, 1)
-    looked = _Look(decoder, _with_slopes(decoder.template(objects[:, 0])), _pixels(masks), spread[[0, 0, 1, 2]] ** -2)
-    read = _numbers(decoder.pose(objects))
+    looked = Look.at(decoder, objects[:, 0], masks, spread)
+    read = Look.numbers(decoder.pose(objects))
     found = looked.corrected(read)
     if directions > 1:
         lost = (looked.wrong(found) > LOST).nonzero().flatten()
         for some in torch.split(lost, AT_ONCE):
             better, turned = looked.some(some).turned(read[some], found[some], directions)
             read[some[better]] = found[some[better]] = turned[better]
-    return decoder.posed(objects, _pose(looked.averaged(found, read)))
+    return decoder.posed(objects, Look.pose(looked.averaged(found, read)))
 
 
-class _Look(NamedTuple):
-    """What is looked at, and how sure one is of what was read."""
+class Look(NamedTuple):
+    """What is looked at, and how sure one is of what was read. There may be one template for all images."""
 
     decoder: TemplateDecoder
-    templates: Float[Tensor, "b 3 row column"]
+    templates: Float[Tensor, "templates 3 row column"]
     pixels: _Pixels
     precision: Float[Tensor, "4"]
 
-    def some(self, chosen: Int[Tensor, "chosen"]) -> "_Look":
+    @classmethod
+    def at(
+        cls,
+        decoder: TemplateDecoder,
+        shapes: Float[Tensor, "templates f"],
+        masks: Float[Tensor, "b height width"],
+        spread: Float[Tensor, "3"],
+    ) -> "Look":
+        """A look at masks, each with the template of its filler of shape, or all with the same one."""
+        return cls(decoder, _with_slopes(decoder.template(shapes)), _pixels(masks), spread[[0, 0, 1, 2]] ** -2)
+
+    @staticmethod
+    def numbers(pose: Pose) -> Numbers:
+        """A pose as numbers that steps can be added to."""
+        return torch.cat([pose.centre, pose.angle.unsqueeze(-1), pose.log_scale.unsqueeze(-1)], 1)
+
+    @staticmethod
+    def pose(numbers: Numbers) -> Pose:
+        """The pose that has these numbers."""
+        return Pose.at_angle(numbers[:, :2], numbers[:, 2], numbers[:, 3])
+
+    def some(self, chosen: Int[Tensor, "chosen"]) -> "Look":
         """A look at some of the images."""
         pixels = _Pixels(*(tensor[chosen] for tensor in self.pixels))
         return self._replace(templates=self.templates[chosen], pixels=pixels)
@@ -113,6 +134,12 @@ class _Look(NamedTuple):
             found = found + torch.minimum(torch.maximum(step, -most), most)
         return found
 
+    def again(self, pose: Numbers) -> Numbers:
+        """Newton steps, each few of them from where the pose is then."""
+        for _ in range(LOOKS):
+            pose = self.corrected(pose)
+        return pose
+
     def turned(self, read: Numbers, found: Numbers, directions: int) -> tuple[Bool[Tensor, "b"], Numbers]:
         """The best of poses that are corrected from all directions, each again and again from where it is then.
 
@@ -122,8 +149,7 @@ class _Look(NamedTuple):
         every = number.repeat_interleave(directions)
         looked, pose = self.some(every), read[every]
         pose[:, 2] += torch.arange(directions, device=read.device).repeat(len(read)) * (2 * math.pi / directions)
-        for _ in range(LOOKS):
-            pose = looked.corrected(pose)
+        pose = looked.again(pose)
         least, best = looked.wrong(pose).view(-1, directions).min(1)
         return least < self.wrong(found), pose.view(-1, directions, 4)[number, best]
 
@@ -152,10 +178,13 @@ class _Look(NamedTuple):
 
     def _distances(self, pose: Numbers) -> tuple[Float[Tensor, "b p"], Float[Tensor, "b p 4"]]:
         """How far inside of the outline pixels are, and how that changes with the pose."""
-        each, reach = Pose(*(tensor.unsqueeze(1) for tensor in _pose(pose))), self.decoder.reach
+        each, reach = Pose(*(tensor.unsqueeze(1) for tensor in self.pose(pose))), self.decoder.reach
         cells = in_frame(each, self.pixels.places, reach)
-        read = F.grid_sample(self.templates, cells.unsqueeze(1), "bilinear", "border", align_corners=True)
-        field, by_u, by_v = read.squeeze(2).unbind(1)
+        shared = len(self.templates) == 1
+        read = F.grid_sample(
+            self.templates, cells.unsqueeze(0 if shared else 1), "bilinear", "border", align_corners=True
+        )
+        field, by_u, by_v = read[0] if shared else read.squeeze(2).unbind(1)
         (u, v), (cos, sin) = cells.unbind(-1), each.direction.unbind(-1)
         size = torch.exp(-each.log_scale) / reach  # of a pixel
         slope = (by_u.square() + by_v.square()).sqrt() * size + LEAST_SLOPE
@@ -199,11 +228,3 @@ def _normal_points(like: Tensor) -> Float[Tensor, "points 4"]:
     engine = torch.quasirandom.SobolEngine(4, scramble=True, seed=0)  # type: ignore[no-untyped-call]
     points = ((2 * engine.draw(AVERAGED // 2) - 1).erfinv() * math.sqrt(2)).to(like)
     return torch.cat([points, -points])
-
-
-def _numbers(pose: Pose) -> Numbers:
-    return torch.cat([pose.centre, pose.angle.unsqueeze(-1), pose.log_scale.unsqueeze(-1)], 1)
-
-
-def _pose(numbers: Numbers) -> Pose:
-    return Pose.at_angle(numbers[:, :2], numbers[:, 2], numbers[:, 3])

@@ -58,12 +58,13 @@ def _taps(memory: PoseMemory, points: Points) -> tuple[Int[Tensor, "p 16"], Floa
 def _moves(memory: PoseMemory) -> list[tuple[str, Tensor]]:
     """Changes of codes that templates cannot make up for: names of tables, and what is added to them.
 
-    A template can be turned and enlarged, so that angles and scales are only stretched. It turns with its object, so
-    that places are also moved.
+    A template can be enlarged, so that scales are only stretched. It turns with its object, so that places are also
+    moved; and so are angles, since a template that is its own mirror image cannot be turned.
     """
     counts = memory.counts
-    moves = [("places", axis, stretches) for axis in range(2) for stretches in (False, True)]
-    moves += [("angles", 0, True), *(("log_scales", shape, True) for shape in range(counts["shapes"]))]
+    rows = ("places", 0), ("places", 1), ("angles", 0)
+    moves = [(*row, stretches) for row in rows for stretches in (False, True)]
+    moves += [("log_scales", shape, True) for shape in range(counts["shapes"])]
     changes = []
     for table, row, stretches in moves:
         codes = getattr(memory, table)

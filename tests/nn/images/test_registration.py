@@ -1,0 +1,148 @@
+"""Templates that are laid over images, and the frame that they have in common."""
+
+import math
+
+import pytest
+import torch
+
+from tpr_attention.nn.images.alignment import align
+from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.registration import fillers_that_cover, register, symmetry_of
+
+FILLERS = torch.eye(3, 8)  # of a triangle, a square and a bar
+SYMMETRIES = [1, 4, 2]
+
+
+def inside(number, u, v):
+    """How far inside of a triangle that stands upright, a square or a bar points are, in pixels."""
+    triangle = torch.minimum(7 - v, v + 9 - 2 * u.abs())
+    square = 7 - torch.maximum(u.abs(), v.abs())
+    bar = torch.minimum(9 - u.abs(), 4 - v.abs())
+    return (triangle, square, bar)[number]
+
+
+def decoder_of(frames):
+    """Draws the shapes, each with a frame of its own: an angle, the logarithm of a size, and a middle."""
+    decoder = TemplateDecoder(side=64, channels=3, filler_dim=8)
+    line = decoder.reach * torch.linspace(-1, 1, decoder.resolution)
+    x, y = torch.meshgrid(line, line, indexing="xy")
+    with torch.no_grad():
+        decoder.base.zero_()
+        for number, (angle, log_size, across, down) in enumerate(frames):
+            # the common frame u = exp(log_size) R(-angle) (own - middle)
+            size, near_x, near_y = math.exp(log_size), x - across, y - down
+            u = size * (math.cos(angle) * near_x + math.sin(angle) * near_y)
+            v = size * (math.cos(angle) * near_y - math.sin(angle) * near_x)
+            decoder.templates[number] = 4 * inside(number, u, v).clamp(-3, 3)
+        decoder.orientation.weight[:, :2] = torch.eye(2)
+        decoder.scale.weight.fill_(0.3)
+    return decoder
+
+
+def poses(count, generator, most=1.3):
+    return Pose.at_angle(
+        22 + 20 * torch.rand(count, 2, generator=generator),
+        most * torch.rand(count, generator=generator),
+        -0.5 * torch.rand(count, generator=generator),
+    )
+
+
+def made(decoder, shape, pose):
+    """Objects of these shapes in these poses, and their masks."""
+    objects = torch.zeros(len(shape), 5, 8)
+    objects[:, 0] = FILLERS[shape]
+    with torch.no_grad():
+        objects = decoder.posed(objects, pose)
+        return objects, (decoder.field(objects) > 0).float()
+
+
+def turns(one, other, period):
+    turn = (one - other).remainder(period)
+    return torch.minimum(turn, period - turn)
+
+
+STRAIGHT = [(0.0, 0.0, 0.0, 0.0)] * 3
+CROOKED = [(0.3, 0.05, -0.3, 0.4), (0.5, 0.1, 0.8, -0.5), (-2.0, -0.1, -0.6, 0.4)]
+
+
+def test_shapes_and_poses_are_found_without_an_encoder(generator):
+    decoder, shape, pose = decoder_of(STRAIGHT), torch.arange(60) % 3, poses(60, generator, most=6)
+    found = register(decoder, FILLERS, made(decoder, shape, pose)[1])
+    assert torch.equal(found.shape, shape)
+    assert (found.wrong <= 2).all()
+    assert (found.pose.centre - pose.centre).abs().mean() < 0.08
+    assert (found.pose.log_scale - pose.log_scale).abs().mean() < 0.02
+    period = 2 * math.pi / torch.tensor(SYMMETRIES)[shape]
+    assert turns(found.pose.angle, pose.angle, period).mean() < 0.02
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("frames", [STRAIGHT, CROOKED])
+def test_symmetries_are_seen_whatever_the_frame(number, frames, generator):
+    assert symmetry_of(decoder_of(frames), FILLERS[number], poses(1, generator)) == SYMMETRIES[number]
+
+
+def test_a_shape_that_has_two_templates_is_taken_once(generator):
+    """The fourth filler draws the triangle, turned by a right angle."""
+    decoder = decoder_of(STRAIGHT)
+    with torch.no_grad():
+        decoder.templates[3] = torch.rot90(decoder.templates[0])
+    shape = torch.arange(60) % 4
+    objects, masks = made(decoder, shape % 3, poses(60, generator))
+    objects[shape == 3, 0] = torch.eye(8)[3]
+    found = fillers_that_cover(decoder, objects, masks)
+    numbers = found.argmax(1).tolist()
+    assert len(numbers) == 3
+    assert {number % 3 for number in numbers} == {0, 1, 2}
+
+
+def triplets(generator, count=90):
+    """References, transforms and targets, of which half have the shape of the transform, and the true common poses."""
+    shapes = torch.randint(3, (2, count), generator=generator)
+    both = [poses(count, generator) for _ in range(2)]
+    takes = torch.arange(count) % 2 == 0
+    target = torch.where(takes, shapes[1], shapes[0])
+    return [*shapes, target], [*both, both[0]]
+
+
+def framed(pose, shape, frames):
+    """The pose of each template that draws its shape in a pose of the common frame."""
+    angle, log_size, *middle = torch.tensor(frames)[shape].unbind(1)
+    turned, log_scale = pose.angle + angle, pose.log_scale + log_size
+    across, down = middle
+    away = torch.stack([turned.cos() * across + turned.sin() * down, turned.cos() * down - turned.sin() * across], -1)
+    return Pose.at_angle(pose.centre - log_scale.exp().unsqueeze(-1) * away, turned, log_scale)
+
+
+def test_aligned_objects_have_the_pose_of_what_their_properties_come_from(generator):
+    """Whatever frames templates have, and whichever of its angles a symmetric shape was read with."""
+    decoder = decoder_of(CROOKED)
+    shapes, common = triplets(generator)
+    objects, masks = zip(
+        *(made(decoder, shape, framed(pose, shape, CROOKED)) for shape, pose in zip(shapes, common, strict=True)),
+        strict=True,
+    )
+    straight = [made(decoder_of(STRAIGHT), shape, pose)[1] for shape, pose in zip(shapes, common, strict=True)]
+    assert (torch.cat(straight) != torch.cat(masks)).sum((1, 2)).float().mean() < 4  # the frames are what they say
+    aligned = align(decoder, objects, masks).detach()
+    with torch.no_grad():
+        pose, true = decoder.pose(aligned), Pose(*(torch.cat(parts) for parts in zip(*common, strict=True)))
+    turn = turns(pose.angle, true.angle, 2 * math.pi)
+    assert turn.median() < 0.02
+    assert turn.max() < 0.2
+    sizes = [(pose.log_scale - true.log_scale)[torch.cat(shapes) == number] for number in range(3)]
+    assert torch.stack([each.median() for each in sizes]).diff().abs().max() < 0.02
+    with torch.no_grad():
+        wrong = (decoder.field(aligned) > 0) != (torch.cat(masks) > 0.5)
+    assert wrong.sum((1, 2)).float().mean() < 2
+
+
+def test_nothing_is_aligned_without_examples_that_compare_shapes(generator):
+    decoder = decoder_of(CROOKED)
+    before = [tensor.clone() for tensor in decoder.parameters()]
+    shape, pose = torch.arange(30) % 3, poses(30, generator)
+    objects, masks = made(decoder, shape, framed(pose, shape, CROOKED))
+    assert align(decoder, [objects], [masks]) is None
+    assert align(decoder, [objects, objects], [masks, masks]) is None  # no answer has another shape
+    for tensor, old in zip(decoder.parameters(), before, strict=True):
+        assert torch.equal(tensor, old)
