@@ -1,4 +1,4 @@
-"""Runs record the processor time of their steps: not that of tests, nor of what comes after training."""
+"""Runs record the processor time of their steps, and that of what comes after training: not that of tests."""
 
 import time
 
@@ -12,13 +12,13 @@ from tpr_attention.training.stack import Stack
 from .test_finishing import ours
 
 SPECS = tuple(ours(model="Rounds", seed=seed) for seed in (0, 1))
-STEP = 3.0
-"""Seconds of a step, by the clock of these tests."""
+STEP, STAGE = 3.0, 500.0
+"""Seconds of a step, and of a stage after training, by the clock of these tests."""
 
 
 @pytest.fixture
 def clock(monkeypatch, as_users_run_it):
-    """A processor clock: a step takes `STEP` seconds, and all else an hour."""
+    """A processor clock: a step takes `STEP` seconds, a stage after training `STAGE`, and all else an hour."""
     now = [0.0]
     advance, evaluate, finish = Stack.advance, Stack.evaluate, Stack.finish
 
@@ -32,7 +32,7 @@ def clock(monkeypatch, as_users_run_it):
         return evaluate(stack, *arguments, **options)
 
     def after(stack, stage):
-        now[0] += 3600.0
+        now[0] += STAGE
         yield from finish(stack, stage)
 
     monkeypatch.setattr(time, "process_time", lambda: now[0])
@@ -46,8 +46,8 @@ def store(tmp_path):
     return Store(tmp_path / "store", create=True)
 
 
-def recorded(store):
-    return [store.provenance(spec.digest).get("training_seconds") for spec in SPECS]
+def recorded(store, name="training_seconds"):
+    return [store.provenance(spec.digest).get(name) for spec in SPECS]
 
 
 def stop_after(pauses, store):
@@ -60,6 +60,7 @@ def stop_after(pauses, store):
 def test_steps_alone_count_and_are_shared_by_the_runs_of_a_group(clock, store):
     list(train_group(Work(0, SPECS), store, CheckpointInterval()))
     assert recorded(store) == [8 * STEP / 2] * 2
+    assert recorded(store, "finishing_seconds") == [2 * STAGE / 2] * 2
     assert clock[0] > 3600
 
 
@@ -71,6 +72,7 @@ def test_a_resumed_run_has_the_time_before(clock, store, pauses):
     stop_after(0, store)
     list(train_group(Work(0, SPECS), store, CheckpointInterval()))
     assert recorded(store) == [8 * STEP / 2] * 2
+    assert recorded(store, "finishing_seconds") == [2 * STAGE / 2] * 2  # it begins anew
 
 
 def test_nothing_is_recorded_where_a_part_is_not_known(clock, store):

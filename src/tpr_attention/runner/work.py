@@ -96,6 +96,7 @@ def _train_missing(
             times = {
                 "seconds": time.monotonic() - started,
                 "training_seconds": last.training_seconds + event.training_seconds,
+                "finishing_seconds": event.finishing_seconds,
             }
             _save(store, by_digest[event.run], points.pop(event.run, []), event, len(specs), times)
         elif isinstance(event, Pause):

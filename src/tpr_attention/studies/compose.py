@@ -21,7 +21,7 @@ from tpr_attention.training.spec import RunSpec
 __all__ = ["compose", "infer_setup", "is_planned"]
 
 TITLE = "TPR-Attention for combinatorial generalization: a reproduction"
-NOT_OF_THE_BUILD = ("seconds", "training_seconds", "parameters", "trained_together", "diverged")
+NOT_OF_THE_BUILD = ("seconds", "training_seconds", "finishing_seconds", "parameters", "trained_together", "diverged")
 MOST_TASKS = 3
 """Tasks that the title of a report names."""
 

@@ -38,6 +38,7 @@ class Finished(NamedTuple):
 
     Args:
         training_seconds: That of a `Pause` after the last step.
+        finishing_seconds: Processor time of what models do after training, of all runs together.
     """
 
     run: str
@@ -46,6 +47,7 @@ class Finished(NamedTuple):
     parameters: int
     divergence: Divergence | None = None
     training_seconds: float = 0.0
+    finishing_seconds: float = 0.0
 
 
 def group_key(spec: RunSpec) -> Hashable:
@@ -140,9 +142,14 @@ def train(
             break
     measured = {steps: stack.evaluate_finally()}
     trained = {name: tensor.clone() for name, tensor in stack.state().items()} if stack.finishing_steps else {}
+    finishing_seconds = 0.0
     for stage, count in enumerate(stack.finishing_steps):
+        started = time.process_time()
         for _ in stack.finish(stage):
+            finishing_seconds += time.process_time() - started
             yield Pause(steps, lambda: trained, training_seconds)
+            started = time.process_time()
+        finishing_seconds += time.process_time() - started
         measured[max(measured) + count] = stack.evaluate_finally()
     for step, tests in measured.items():
         for condition, found in tests.items():
@@ -153,4 +160,9 @@ def train(
                 label = group_label(grouping, task.group_names[grouping][number])
                 yield Point(spec.digest, step, condition, label, values)
     for run, (end, weights) in enumerate(zip(ends, stack.unstacked(), strict=True)):
-        yield end._replace(weights=weights, divergence=stack.divergence(run), training_seconds=training_seconds)
+        yield end._replace(
+            weights=weights,
+            divergence=stack.divergence(run),
+            training_seconds=training_seconds,
+            finishing_seconds=finishing_seconds,
+        )
