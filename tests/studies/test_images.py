@@ -162,12 +162,26 @@ def test_contestants_at_equal_time(document):
     assert curves.rows == ["error", "overlap"]  # no answer is exact during training
     assert curves.columns == ["in distribution", "square_pos, answer held out"]
     for panel in curves.panels:
-        assert (panel.axis, panel.axis_scale) == ("CPU seconds of training", "log")
+        assert (panel.axis, panel.axis_scale) == ("CPU seconds", "log")
         places = {line.name: line.places.tolist() for line in panel.lines}
         assert set(places) == {"union", "quick", *OTHERS}
         alone = {name for name, one in {**QUICK, **OTHERS}.items() if one.seeds == 1}
         assert {name for name, place in places.items() if place == [1.0]} == alone & set(places)
         assert {tuple(places[name]) for name in set(places) - alone} == {(1.5,)}  # the mean of two seeds
+
+
+def test_the_main_model_goes_on_after_training_where_its_time_is_told(tmp_path):
+    """Two seconds for ten steps: the answers by fillers come one step before the end."""
+    store, spec = Store(tmp_path / "store", create=True), series_of(MAIN, OWN)["union"].specs[0]
+    save(store, spec, finishing_seconds=2.0)
+    document = compose(store, SETUP)[0]
+    assert "takes 1 seconds of one processor core for its steps and 2 for what comes after" in markdown(document)
+    curves = drawing_of(document, "images-cpu")
+    assert curves.rows == ["error", "overlap", "exactly right"]
+    for panel in curves.panels:
+        np.testing.assert_allclose(panel.lines[0].places, [1.0, 1.0 + 1.8, 1.0 + 2.0])
+        assert panel.span[1] > 3.0
+    assert curves.panels[2].lines[0].mean.tolist()[:2] == [0.5, 0.75]
 
 
 def test_lines_end_where_training_ends(document):

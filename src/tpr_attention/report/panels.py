@@ -90,7 +90,8 @@ class Panel:
         axis: What is on the horizontal axis.
         axis_scale: Of the horizontal axis; that of sizes is logarithmic.
         lengths: How much of the horizontal axis the whole training of a series takes, by name of the series; for an
-            axis that has no steps. Series without a length are left out, and so is what comes after training.
+            axis that has no steps. Series without a length are left out.
+        further: How much of it what comes after training takes, for those that have it; other lines end with training.
         metric: What is on the vertical axis.
         scale: Of the vertical axis. Losses are told apart on a logarithmic one, accuracies on a linear one.
         mark: What is written into the panel, from the heights of the floors that are stored, by name.
@@ -107,6 +108,7 @@ class Panel:
     axis: str = "training steps"
     axis_scale: Literal["log", "linear"] = "linear"
     lengths: Mapping[str, float] = field(default_factory=dict)
+    further: Mapping[str, float] = field(default_factory=dict)
     metric: str = "loss"
     scale: Literal["log", "linear"] = "log"
     mark: Callable[[Mapping[str, float]], str] | None = field(default=None, compare=False)

@@ -13,6 +13,7 @@ from tpr_attention.training.spec import RunSpec, Training
 
 __all__ = [
     "cost",
+    "finishing_seconds",
     "kinds_of",
     "linked",
     "run_words",
@@ -106,7 +107,16 @@ def cost(results: Results, specs: Iterable[RunSpec]) -> tuple[int | None, float 
 
 def training_seconds(results: Results, specs: Iterable[RunSpec]) -> float | None:
     """The processor time of the steps of one run, in the mean over those that tell it; None if none does."""
-    seconds = _told(results, specs, "training_seconds")
+    return _mean_told(results, specs, "training_seconds")
+
+
+def finishing_seconds(results: Results, specs: Iterable[RunSpec]) -> float | None:
+    """The processor time of what one run does after its steps, in the same way."""
+    return _mean_told(results, specs, "finishing_seconds")
+
+
+def _mean_told(results: Results, specs: Iterable[RunSpec], key: str) -> float | None:
+    seconds = _told(results, specs, key)
     return fmean(seconds) if seconds else None
 
 

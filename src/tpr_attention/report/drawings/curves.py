@@ -128,13 +128,20 @@ def _line(panel: Panel, series: Series, results: Results) -> Line | None:
 
 
 def _placed(panel: Panel, series: Series, course: Course | None) -> Course | None:
-    """A course on the horizontal axis of a panel, as long as it is trained; None if nothing has a place there."""
+    """A course on the horizontal axis of a panel; None if nothing has a place there.
+
+    What comes after training has one only if the panel knows how much of the axis it takes.
+    """
     if course is None:
         return None
-    whole = series.specs[0].training.steps
+    whole, last = series.specs[0].training.steps, course.steps.max()
     places, has_place = course.steps.astype(float), course.steps <= whole
     if panel.lengths:
         places = places / whole * panel.lengths[series.name]
+    if series.name in panel.further and last > whole:
+        beyond = (course.steps - whole) / (last - whole) * panel.further[series.name]
+        places = np.where(has_place, places, panel.lengths[series.name] + beyond)
+        has_place[:] = True
     if panel.axis_scale == "log":
         has_place &= places > 0
     return Course(places[has_place], course.values[:, has_place]) if has_place.any() else None
@@ -148,7 +155,8 @@ def _span(panel: Panel, lines: Sequence[Line]) -> tuple[float, float]:
         margin = (last / first) ** 0.04 if last > first else 2.0
         return first / margin, last * margin
     steps = (spec.training.steps for series in panel.series for spec in series.specs)
-    last = max(panel.lengths.values() or steps, default=1)
+    ends = [length + panel.further.get(name, 0.0) for name, length in panel.lengths.items()]
+    last = max(ends or steps, default=1)
     return -0.02 * last, 1.02 * last
 
 

@@ -10,7 +10,7 @@ from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.report.results import Results
 from tpr_attention.studies.images.contestants import SPLITS
 from tpr_attention.studies.images.values import HELD_OUT, ON_UNION, conditions_of, finished, finished_of, stored_of
-from tpr_attention.studies.kinds import training_seconds
+from tpr_attention.studies.kinds import finishing_seconds, training_seconds
 from tpr_attention.studies.study import Setup
 
 __all__ = ["answer_grid", "at_equal_time", "layer_maps", "over_training"]
@@ -48,9 +48,11 @@ def at_equal_time(results: Results, setup: Setup) -> Iterator[Curves]:
     seconds = {one.name: training_seconds(results, one.specs) for one in stored}
     lengths = {name: found for name, found in seconds.items() if found}
     series = tuple(one for one in stored if one.name in lengths)
+    later = {one.name: finishing_seconds(results, one.specs) for one in series}
+    further = {name: found for name, found in later.items() if found}
     shown = {condition: conditions_of("union")[condition] for condition in ("in_distribution", HELD_OUT)}
     metrics = {"error": "loss", "overlap": "iou", "exactly right": "exact"}
-    if not any(_is_ever_right(results, one, condition) for one in series for condition in shown):
+    if not further and not any(_is_ever_right(results, one, condition) for one in series for condition in shown):
         del metrics["exactly right"]
     panels = tuple(
         Panel(
@@ -60,9 +62,10 @@ def at_equal_time(results: Results, setup: Setup) -> Iterator[Curves]:
             condition,
             Band(1, "SE"),
             series,
-            axis="CPU seconds of training",
+            axis="CPU seconds",
             axis_scale="log",
             lengths=lengths,
+            further=further,
             metric=metric,
             scale="log" if metric == "loss" else "linear",
         )
@@ -71,8 +74,9 @@ def at_equal_time(results: Results, setup: Setup) -> Iterator[Curves]:
     )
     caption = (
         "The same contestants at equal processor time. A line ends where its training ends, after equally many steps "
-        "but for the one that is trained longer. "
-        "CPU seconds are those of the steps of one run, without tests and clean-up, in the mean over seeds. Runs that "
+        "but for the one that is trained longer. That of the main model goes on with its clean-up: the last points but "
+        "one are by fillers that codes have taught, the last ones by codes. "
+        "CPU seconds are those of one run without its tests, in the mean over seeds. Runs that "
         "are trained together share them equally."
     )
     if series:
