@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "higher_order": ["HigherOrderActionTPRAttention"],
         "images.decoders": ["SpectrumDecoder", "TemplateDecoder"],
         "images.encoder": ["UnbindingEncoder"],
-        "images.pose_memory": ["PoseMemory"],
+        "images.codes.pose_memory": ["PoseMemory"],
         "images.second_look": ["second_look"],
         "queries": ["FixedRoleQueries", "LinearQueries", "OwnFillerQueries", "Queries"],
         "reading": ["Inspection"],

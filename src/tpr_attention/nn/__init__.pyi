@@ -11,10 +11,10 @@ from tpr_attention.nn.embedding import EMPTY as EMPTY
 from tpr_attention.nn.embedding import RoleEmbedding as RoleEmbedding
 from tpr_attention.nn.embedding import shifted as shifted
 from tpr_attention.nn.higher_order import HigherOrderActionTPRAttention as HigherOrderActionTPRAttention
+from tpr_attention.nn.images.codes.pose_memory import PoseMemory as PoseMemory
 from tpr_attention.nn.images.decoders import SpectrumDecoder as SpectrumDecoder
 from tpr_attention.nn.images.decoders import TemplateDecoder as TemplateDecoder
 from tpr_attention.nn.images.encoder import UnbindingEncoder as UnbindingEncoder
-from tpr_attention.nn.images.pose_memory import PoseMemory as PoseMemory
 from tpr_attention.nn.queries import FixedRoleQueries as FixedRoleQueries
 from tpr_attention.nn.queries import LinearQueries as LinearQueries
 from tpr_attention.nn.queries import OwnFillerQueries as OwnFillerQueries

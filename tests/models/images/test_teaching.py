@@ -8,8 +8,8 @@ from torch import nn
 
 from tpr_attention.models.images import teaching
 from tpr_attention.models.images.teaching import Pupil, images_of, sharpen, teach
+from tpr_attention.nn.images.codes.pose_memory import ACROSS, ANGLE, COLOUR, SCALE, SHAPE, PoseMemory
 from tpr_attention.nn.images.decoders import TemplateDecoder
-from tpr_attention.nn.images.pose_memory import ACROSS, ANGLE, COLOUR, SCALE, SHAPE, PoseMemory
 from tpr_attention.nn.images.second_look import second_look
 from tpr_attention.tasks.task import Batch
 

@@ -16,9 +16,9 @@ from tpr_attention.explorer.packing import shortened
 from tpr_attention.explorer.trained import Trained
 from tpr_attention.models.build import build
 from tpr_attention.models.images.composer import EAGER, ImageComposer
+from tpr_attention.nn.images.codes.pose_memory import PoseMemory
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.encoder import UnbindingEncoder
-from tpr_attention.nn.images.pose_memory import PoseMemory
 from tpr_attention.tasks.composition.factors import Grid
 from tpr_attention.tasks.composition.held_out import HeldOut
 from tpr_attention.tasks.composition.splits import SPLITS

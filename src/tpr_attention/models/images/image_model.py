@@ -11,12 +11,13 @@ from tpr_attention.models.contract import Examples
 from tpr_attention.models.images.parts import DECODERS, ENCODERS
 from tpr_attention.models.images.teaching import Images, Objects, Pupil, images_of, sharpen, teach
 from tpr_attention.nn.images.alignment import align
+from tpr_attention.nn.images.codes.outlines import outlines_of
+from tpr_attention.nn.images.codes.pose_memory import Codes, PoseMemory
+from tpr_attention.nn.images.codes.refinement import fit, refine
+from tpr_attention.nn.images.codes.verification import MOST_WRONG, verified
 from tpr_attention.nn.images.decoders import TemplateDecoder
-from tpr_attention.nn.images.outlines import Masks, outlines_of
-from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
-from tpr_attention.nn.images.refinement import fit, refine
+from tpr_attention.nn.images.pixels import Masks
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
-from tpr_attention.nn.images.verification import MOST_WRONG, verified
 
 __all__ = ["ImageModel", "Images", "Objects"]
 

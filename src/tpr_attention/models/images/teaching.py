@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.models.contract import Examples
+from tpr_attention.nn.images.codes.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, Codes, PoseMemory
+from tpr_attention.nn.images.codes.recombination import Recombination
+from tpr_attention.nn.images.codes.regularity import units_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, Codes, PoseMemory
-from tpr_attention.nn.images.recombination import Recombination
-from tpr_attention.nn.images.regularity import units_of
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
 
 __all__ = ["Pupil", "images_of", "sharpen", "teach"]

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.outlines import Masks
+from tpr_attention.nn.images.pixels import Masks
 from tpr_attention.nn.images.registration import Registered, fillers_that_cover, register, symmetry_of, turned
 
 __all__ = ["align"]

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.outlines import Masks
+from tpr_attention.nn.images.pixels import Masks
 from tpr_attention.nn.images.second_look import DIRECTIONS, Look
 
 __all__ = ["Registered", "fillers_that_cover", "register", "symmetry_of", "turned"]

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tpr_attention.functional.signature import expect, expect_whole
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.outlines import border, in_frame
+from tpr_attention.nn.images.pixels import border, in_frame
 
 __all__ = ["DIRECTIONS", "Look", "second_look"]
 

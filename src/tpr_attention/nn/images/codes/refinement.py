@@ -15,21 +15,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tpr_attention.nn.images.levels import Levels
-from tpr_attention.nn.images.outlines import (
-    Masks,
-    Points,
-    border,
-    logits_of,
-    outlines_of,
-    points_of,
-    tables_of,
-    widened,
-)
-from tpr_attention.nn.images.pose_memory import Codes, PoseMemory
-from tpr_attention.nn.images.regularity import even_out
-from tpr_attention.nn.images.separation import AT_ONCE, separate, wrong_around
-from tpr_attention.nn.images.verification import MOST_WRONG
+from tpr_attention.nn.images.codes.levels import Levels
+from tpr_attention.nn.images.codes.outlines import Points, logits_of, outlines_of, points_of, tables_of, widened
+from tpr_attention.nn.images.codes.pose_memory import Codes, PoseMemory
+from tpr_attention.nn.images.codes.regularity import even_out
+from tpr_attention.nn.images.codes.separation import AT_ONCE, separate, wrong_around
+from tpr_attention.nn.images.codes.verification import MOST_WRONG
+from tpr_attention.nn.images.pixels import Masks, border
 
 __all__ = ["fit", "refine"]
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from tpr_attention.nn.images.pose_memory import PoseMemory
+from tpr_attention.nn.images.codes.pose_memory import PoseMemory
 
-from .codes import drawn_codes, made_of, readable_decoder
+from .known_codes import drawn_codes, made_of, readable_decoder
 
 
 @pytest.fixture(scope="package")

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
+from tpr_attention.nn.images.codes.pose_memory import FAR, PoseMemory
 
 __all__ = ["even_out", "units_of"]
 

@@ -6,8 +6,8 @@ from jaxtyping import Float, Int8
 from torch import Tensor
 
 from tpr_attention.functional.images.splines import read_splines, spline_cells
+from tpr_attention.nn.images.codes.pose_memory import COLOUR, SHAPE, Codes, PoseMemory
 from tpr_attention.nn.images.decoders import own_frame
-from tpr_attention.nn.images.pose_memory import COLOUR, SHAPE, Codes, PoseMemory
 
 __all__ = ["Recombination"]
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from tpr_attention.nn.images import recombination
-from tpr_attention.nn.images.pose_memory import FAR
-from tpr_attention.nn.images.recombination import Recombination
+from tpr_attention.nn.images.codes import recombination
+from tpr_attention.nn.images.codes.pose_memory import FAR
+from tpr_attention.nn.images.codes.recombination import Recombination
 
 
 def test_images_are_those_of_the_memory_with_hard_outlines(found):

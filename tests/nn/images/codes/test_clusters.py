@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tpr_attention.nn.images.clusters import MOST_CENTRES, centres_of, modes_of
+from tpr_attention.nn.images.codes.clusters import MOST_CENTRES, centres_of, modes_of
 
 
 def noisy(centres, each, noise, generator):

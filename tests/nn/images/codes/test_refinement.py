@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from tpr_attention.functional.images.splines import knots
-from tpr_attention.nn.images import outlines, refinement, separation
+from tpr_attention.nn.images.codes import outlines, refinement, separation
+from tpr_attention.nn.images.codes.levels import Levels
+from tpr_attention.nn.images.codes.pose_memory import FAR, PoseMemory
+from tpr_attention.nn.images.codes.refinement import fit, refine
+from tpr_attention.nn.images.codes.regularity import even_out, units_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
-from tpr_attention.nn.images.levels import Levels
-from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
-from tpr_attention.nn.images.refinement import fit, refine
-from tpr_attention.nn.images.regularity import even_out, units_of
 from tpr_attention.tasks.composition.factors import dsprites
 from tpr_attention.tasks.composition.sprites import render
 

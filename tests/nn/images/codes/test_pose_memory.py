@@ -5,9 +5,9 @@ from math import pi
 
 import torch
 
-from tpr_attention.nn.images.pose_memory import FAR, PoseMemory
+from tpr_attention.nn.images.codes.pose_memory import FAR, PoseMemory
 
-from .codes import (
+from .known_codes import (
     ACROSS,
     ANGLES,
     COLOURS,

@@ -1,6 +1,6 @@
 """Pixels along the outlines of images, and what the templates of a pose memory say of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -8,16 +8,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tpr_attention.functional.images.splines import read_splines
-from tpr_attention.nn.images.decoders import Pose
-from tpr_attention.nn.images.pose_memory import SHAPE, Codes, PoseMemory
+from tpr_attention.nn.images.codes.pose_memory import SHAPE, Codes, PoseMemory
+from tpr_attention.nn.images.pixels import Masks, border, in_frame
 
 __all__ = [
     "TABLES",
-    "Masks",
     "Outlines",
     "Points",
-    "border",
-    "in_frame",
     "logits_of",
     "outlines_of",
     "points_of",
@@ -27,7 +24,6 @@ __all__ = [
 
 TABLES = ("templates", "log_scales", "angles", "places")
 """What decides where the outlines of a memory are."""
-Masks = Float[Tensor, "b height width"]
 
 
 class Points(NamedTuple):
@@ -66,29 +62,6 @@ def logits_of(
     """The logarithms of the odds that pixels are on, by these tables."""
     pose = memory.pose(points.codes, log_scales, angles, places)
     return read_splines(templates, points.codes[:, SHAPE], in_frame(pose, points.pixels, float(memory.reach)))
-
-
-def in_frame(pose: Pose, pixels: Float[Tensor, "*p xy"], reach: float) -> Float[Tensor, "*p xy"]:
-    """Where single pixels are in the frame of their objects, as `own_frame` has it for all pixels."""
-    near = (pixels - pose.centre) * (torch.exp(-pose.log_scale) / reach).unsqueeze(-1)
-    cos, sin = pose.direction.unbind(-1)
-    across, down = near.unbind(-1)
-    return torch.stack([cos * across - sin * down, sin * across + cos * down], -1)
-
-
-def border(masks: Masks) -> Bool[Tensor, "b height width"]:
-    """Pixels some of whose neighbours are on and some are off."""
-    return _among_neighbours(masks, torch.maximum) != _among_neighbours(masks, torch.minimum)
-
-
-def _among_neighbours(masks: Masks, better: Callable[[Tensor, Tensor], Tensor]) -> Masks:
-    """The best of the nine pixels around each; faster than pooling."""
-    for axis in (-1, -2):
-        count = masks.shape[axis] - 1
-        pairs = better(masks.narrow(axis, 0, count), masks.narrow(axis, 1, count))
-        between = better(pairs.narrow(axis, 0, count - 1), pairs.narrow(axis, 1, count - 1))
-        masks = torch.cat([pairs.narrow(axis, 0, 1), between, pairs.narrow(axis, count - 1, 1)], axis)
-    return masks
 
 
 def points_of(masks: Masks, codes: Codes, chosen: Bool[Tensor, "b height width"]) -> tuple[Int[Tensor, "p"], Points]:

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tpr_attention.nn.images.outlines import Masks, Points, border, logits_of, points_of, tables_of
-from tpr_attention.nn.images.pose_memory import ACROSS, ANGLE, DOWN, SCALE, SHAPE, Codes, PoseMemory
+from tpr_attention.nn.images.codes.outlines import Points, logits_of, points_of, tables_of
+from tpr_attention.nn.images.codes.pose_memory import ACROSS, ANGLE, DOWN, SCALE, SHAPE, Codes, PoseMemory
+from tpr_attention.nn.images.pixels import Masks, border
 
 __all__ = ["MOST_WRONG", "verified"]
 

@@ -5,8 +5,8 @@ import copy
 import pytest
 import torch
 
-from tpr_attention.nn.images import verification
-from tpr_attention.nn.images.verification import verified
+from tpr_attention.nn.images.codes import verification
+from tpr_attention.nn.images.codes.verification import verified
 
 
 @pytest.fixture

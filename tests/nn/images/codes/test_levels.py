@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tpr_attention.functional.images.splines import knots, read_splines
-from tpr_attention.nn.images.levels import Levels
+from tpr_attention.nn.images.codes.levels import Levels
 
 
 def test_a_smooth_template_is_kept():

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tpr_attention.functional.images.splines import knots, read_splines
-from tpr_attention.nn.images.clusters import centres_of, modes_of
+from tpr_attention.nn.images.codes.clusters import centres_of, modes_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
 
 __all__ = ["ACROSS", "ANGLE", "COLOUR", "DOWN", "FAR", "SCALE", "SHAPE", "Codes", "PoseMemory"]

@@ -15,9 +15,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tpr_attention.functional.images.splines import spline_taps
-from tpr_attention.nn.images.levels import Levels
-from tpr_attention.nn.images.outlines import Points, in_frame, logits_of, tables_of, widened
-from tpr_attention.nn.images.pose_memory import FAR, SHAPE, PoseMemory
+from tpr_attention.nn.images.codes.levels import Levels
+from tpr_attention.nn.images.codes.outlines import Points, logits_of, tables_of, widened
+from tpr_attention.nn.images.codes.pose_memory import FAR, SHAPE, PoseMemory
+from tpr_attention.nn.images.pixels import in_frame
 
 __all__ = ["separate", "wrong_around"]
 
