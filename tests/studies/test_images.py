@@ -7,7 +7,7 @@ import pytest
 
 from tests.studies.image_runs import METRICS, conditions, save
 from tests.studies.shown import check_forms
-from tests.studies.stored import Remembered, is_broken, rows
+from tests.studies.stored import ACTIONS, Remembered, is_broken, rows
 from tpr_attention.models.build import build
 from tpr_attention.models.images.composer import EAGER
 from tpr_attention.report.drawings import AnswerGrid

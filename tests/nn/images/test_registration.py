@@ -140,9 +140,11 @@ def test_aligned_objects_have_the_pose_of_what_their_properties_come_from(genera
 def test_nothing_is_aligned_without_examples_that_compare_shapes(generator):
     decoder = decoder_of(CROOKED)
     before = [tensor.clone() for tensor in decoder.parameters()]
-    shape, pose = torch.arange(30) % 3, poses(30, generator)
+    shape, pose = torch.arange(90) % 3, poses(90, generator)
     objects, masks = made(decoder, shape, framed(pose, shape, CROOKED))
     assert align(decoder, [objects], [masks]) is None
     assert align(decoder, [objects, objects], [masks, masks]) is None  # no answer has another shape
+    others = torch.randperm(90, generator=generator)
+    assert align(decoder, [objects, objects[others]], [masks, masks[others]]) is None  # poses have nothing in common
     for tensor, old in zip(decoder.parameters(), before, strict=True):
         assert torch.equal(tensor, old)

@@ -164,7 +164,7 @@ class ImageModel(nn.Module):
         """The objects and masks of training examples, one of each for every image that an example has."""
         images = [torch.cat(some) for some in zip(*(images_of(batch)[0] for batch in batches), strict=True)]
         with torch.no_grad():
-            return [self.encoder(some) for some in images], [some.sum(1) for some in images]
+            return [self.encoder(some) for some in images], [(some.sum(1) > 0.5).to(some) for some in images]
 
     def _read(self, batches: Iterable[Examples]) -> Iterator[tuple[Images, Objects]]:
         """All images of training batches, and their objects."""

@@ -26,6 +26,7 @@ __all__ = ["align"]
 SEARCHED = 200  # images in which templates are sought
 FEWEST = 0.02  # the share of images that a template must have, to be kept
 FEWEST_PAIRS = 3
+DOUBTED = 0.1  # radians: what differs more between pairs is no angle of a shape
 STEPS = 60  # angles that are tried at once
 
 Objects = Float[Tensor, "b r f"]
@@ -45,7 +46,7 @@ def align(
 ) -> Float[Tensor, "images r f"] | None:
     """Give all templates of a decoder one frame, in place. Returns the objects of all images in it.
 
-    Nothing is changed, and nothing returned, where some shape cannot be compared with the others.
+    Nothing is changed, and nothing returned, where examples do not tell how some shape lies compared with another.
 
     Args:
         objects: What is read of the images of examples: those of inputs, and those of targets last. The first of the
@@ -71,7 +72,10 @@ def align(
     pairs = [_Pairs.of(found, len(masks[0]), number, anchor) for number in range(len(orders))]
     if any(len(one.own.log_scale) < FEWEST_PAIRS for one in pairs):
         return None
-    angles = torch.stack([one.angle(2 * math.pi / order) for one, order in zip(pairs, orders, strict=True)])
+    turns = [2 * math.pi / order for order in orders]
+    angles = torch.stack([one.angle(turn) for one, turn in zip(pairs, turns, strict=True)])
+    if any(one.doubt(*of_shape) > DOUBTED for one, *of_shape in zip(pairs, angles, turns, strict=True)):
+        return None
     found = turned(decoder, fillers, seen, found, _turns_to(anchor, found, angles, orders))
     frames = [_Pairs.of(found, len(masks[0]), number, anchor).frame(angle) for number, angle in enumerate(angles)]
     common = _Frame(*map(torch.stack, zip(*frames, strict=True)))
@@ -101,6 +105,10 @@ class _Pairs(NamedTuple):
         differences = self.own.angle - self.other.angle
         apart = _around(differences.unsqueeze(-1) - differences, turn).abs().sum(0)
         return _around(differences[apart.argmin()], turn)
+
+    def doubt(self, angle: Float[Tensor, ""], turn: float) -> float:
+        """How far other pairs are from this angle, in the median."""
+        return float(_around(self.own.angle - self.other.angle - angle, turn).abs().median())
 
     def frame(self, angle: Float[Tensor, ""]) -> _Frame:
         """The frame of the shape, whose angle is nearly known."""
