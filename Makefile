@@ -90,7 +90,7 @@ docs/map.md: setup
 
 # From images to images, but for contestants: some hours.
 docs/images.md: setup
-	$(BIN)/tpr-attention reproduce --studies images-main images-published images-controls images-decoders images-labelled --store runs-images --report report-images
+	$(BIN)/tpr-attention reproduce --studies images-main images-published images-controls images-decoders images-labelled images-angles --store runs-images --report report-images
 	mkdir -p docs/figures && cp report-images/figures/*.png docs/figures/
 	sed '1s/.*/# Images: all numbers/' report-images/report.md > $@
 	$(BIN)/python docs/models/pixels.py runs-images

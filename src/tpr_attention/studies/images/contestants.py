@@ -8,6 +8,7 @@ from tpr_attention.studies.study import Setup, over_seeds
 from tpr_attention.training.spec import RunSpec
 
 __all__ = [
+    "ANGLES",
     "BLOCKS",
     "CONTROLS",
     "DECODERS",
@@ -29,7 +30,7 @@ LATER = 500
 """How much later the seeds of models that finish begin: what comes after training was made when others were known."""
 STEPS = 4_000
 LONGER = 10_000
-"""The steps of a contestant that is trained for longer, to see whether that helps."""
+"""The steps of contestants that are trained for longer, to see whether that helps."""
 MOST_SEEDS = 3
 """Of contestants that are not the main model; the slowest have one."""
 SPLITS = ("square_red", "square_pos", "scale_pos", "union")
@@ -84,6 +85,17 @@ MAIN = {
 }
 """Split to the main model on it."""
 
+ANGLES = {
+    "union": Contestant(
+        "unbinding, TPR-Attention, template, clean-up",
+        _MAIN_LOOK,
+        {**MAIN["union"].keys, "task.angles": 40, "training.test_examples": 1_000},
+        seeds=1,
+        later=LATER,
+    )
+}
+"""The main model with all 40 angles, some of which look the same."""
+
 OTHERS = {
     "spectrum": Contestant(
         "unbinding, TPR-Attention, spectrum", Look("#7c3aed", (8, 1.5), "P"), _parts("unbinding", "spectrum")
@@ -133,6 +145,13 @@ OTHERS = {
         "convolution, TPR-Attention, deconvolution, longer",
         Look("#a8a29e", (3, 1), "x"),
         _parts("convolution", "deconvolution"),
+        seeds=1,
+        steps=LONGER,
+    ),
+    "spectrum-longer": Contestant(
+        "unbinding, TPR-Attention, spectrum, longer",
+        Look("#a78bda", (8, 1.5, 1, 1.5), "p"),
+        _parts("unbinding", "spectrum"),
         seeds=1,
         steps=LONGER,
     ),
@@ -222,6 +241,7 @@ BLOCKS = {
     "published": PUBLISHED,
     "decoders": DECODERS,
     "labelled": LABELLED,
+    "angles": ANGLES,
 }
 """The parts of the study."""
 

@@ -10,11 +10,11 @@ from tpr_attention.studies.images.contestants import MAIN, OTHERS
 from tpr_attention.studies.images.figures import answer_grid, at_equal_time, layer_maps, over_training
 from tpr_attention.studies.images.tables import (
     action_table,
-    labelled_table,
     main_table,
     others_table,
     small_table,
     target_table,
+    worst_table,
 )
 from tpr_attention.studies.images.values import after_training, conditions_of, finished, stored_of
 from tpr_attention.studies.kinds import finishing_seconds, training_seconds
@@ -49,6 +49,12 @@ WITH_LABELS = (
     "its inputs, and the decoder draws those of the target. Answers are made without labels, by an exchange of the "
     "role that the action names. In distribution, and in the worst of nine tests with held-out combinations."
 )
+ALL_ANGLES = (
+    "The main model with all 40 angles of dSprites. A square looks the same after 90 degrees, an ellipse after 180; "
+    "angles are a quarter or half of a step apart then: frames of small objects differ in few pixels or none. In "
+    "distribution, and in the worst of nine tests with held-out combinations."
+)
+FACTORS = ("factors", "factors_modulo_symmetry")
 
 
 def summary(results: Results, setup: Setup) -> Iterator[str]:
@@ -168,7 +174,12 @@ def sections(results: Results, setup: Setup) -> list[Section]:
                 setup,
             )
         ],
-        "Images: with factor labels": [*labelled_table(WITH_LABELS, results, setup)],
+        "Images: with factor labels": [
+            *worst_table("images-labelled", WITH_LABELS, "labelled", ("iou", "exact", "factors"), results, setup)
+        ],
+        "Images: all 40 angles": [
+            *worst_table("images-angles", ALL_ANGLES, "angles", ("exact", *FACTORS), results, setup)
+        ],
     }
     return [
         Section(title, blocks)

@@ -1,6 +1,6 @@
 """Tables of the image study."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -23,7 +23,7 @@ from tpr_attention.studies.images.values import (
 from tpr_attention.studies.kinds import cost, linked, training_seconds
 from tpr_attention.studies.study import Setup
 
-__all__ = ["action_table", "labelled_table", "main_table", "others_table", "small_table", "target_table"]
+__all__ = ["action_table", "main_table", "others_table", "small_table", "target_table", "worst_table"]
 
 EXPLAINED = (
     "Exactly right: all 12,288 numbers of an image are, after rounding. Factors right: the nearest exact frame has all "
@@ -42,8 +42,12 @@ MEASURED: dict[str, tuple[str, Kind]] = {
     "sse": ("SSE", "number"),
     "iou": ("IoU", "exact"),
     "exact": ("exactly right", "share"),
+    "factors": ("factors right", "share"),
+    "factors_modulo_symmetry": ("factors right modulo symmetry", "share"),
 }
 """Metrics of smaller tables, with the title and the kind of their columns."""
+SUMS = ("nll", "sse", "iou", "exact")
+"""Those of tables with sums over an image."""
 
 
 def main_table(results: Results, setup: Setup) -> Iterator[Table]:
@@ -144,8 +148,8 @@ def others_table(results: Results, setup: Setup) -> Iterator[Table]:
     columns += [Column("parameters", "count"), Column("seconds", "number"), Column("CPU seconds of steps", "number")]
     if rows:
         caption = (
-            "All contestants on the union of the splits, none with a clean-up, after the same steps but for one that "
-            "is trained longer: in distribution, and in the worst of nine tests with held-out combinations. "
+            "All contestants on the union of the splits, none with a clean-up, after the same steps but for some that "
+            "are trained longer: in distribution, and in the worst of nine tests with held-out combinations. "
             f"{EXPLAINED} Seconds of the first row include the clean-up. {NOT_ALL}"
         )
         yield Table("images-others", caption, [*columns, Column("seeds", "count")], rows)
@@ -160,36 +164,36 @@ def small_table(name: str, caption: str, block: str, results: Results, setup: Se
         there = results.store.names(series.specs[0].digest)["conditions"]
         for test in (test for test in tests if test in there):
             cells: list[object] = []
-            for metric in MEASURED:
+            for metric in SUMS:
                 cells.append(_mean(metric, after_training(results, series, test, metric)))
                 if finishes:
                     cells.append(_mean(metric, results.final(series, test, metric)))
             first = linked(key if block in NAMED_BY else series.label, series.specs[0])
             rows.append([first, tests[test], *cells, len(series.specs)])
     columns = [Column(NAMED_BY.get(block, "contestant")), Column("test")]
-    for title, kind in MEASURED.values():
+    for title, kind in map(MEASURED.__getitem__, SUMS):
         columns += [Column(title, kind), Column(f"{title}, finished", kind)][: 1 + finishes]
     if rows:
         yield Table(name, f"{caption} {NOT_ALL}", [*columns, Column("seeds", "count")], rows)
 
 
-def labelled_table(caption: str, results: Results, setup: Setup) -> Iterator[Table]:
-    """Models that are told factors in training: in distribution, and in the worst test."""
+def worst_table(
+    name: str, caption: str, block: str, metrics: Sequence[str], results: Results, setup: Setup
+) -> Iterator[Table]:
+    """Some metrics of models on the union of the splits: in distribution, and in the worst test."""
     known, *held_out = conditions_of("union")
-    shown: dict[str, tuple[str, Kind]] = {**MEASURED, "factors": ("factors right", "share")}
-    metrics = ("iou", "exact", "factors")
     rows = []
-    for series in finished("labelled", results, setup).values():
+    for series in finished(block, results, setup).values():
         cells: list[object] = [linked(series.label, series.specs[0])]
         for metric in metrics:
             worst = min(_mean(metric, results.final(series, test, metric)) for test in held_out)
             cells += [_mean(metric, results.final(series, known, metric)), worst]
         rows.append([*cells, len(series.specs)])
-    columns = [Column("encoder and decoder")]
-    for title, kind in map(shown.__getitem__, metrics):
+    columns = [Column("model")]
+    for title, kind in map(MEASURED.__getitem__, metrics):
         columns += [Column(title, kind), Column(f"{title}, worst test", kind)]
     if rows:
-        yield Table("images-labelled", f"{caption} {EXPLAINED} {NOT_ALL}", [*columns, Column("seeds", "count")], rows)
+        yield Table(name, f"{caption} {EXPLAINED} {NOT_ALL}", [*columns, Column("seeds", "count")], rows)
 
 
 def _mean(metric: str, values: Float[np.ndarray, "n"]) -> float:
