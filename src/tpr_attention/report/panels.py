@@ -91,7 +91,8 @@ class Panel:
         axis_scale: Of the horizontal axis; that of sizes is logarithmic.
         lengths: How much of the horizontal axis the whole training of a series takes, by name of the series; for an
             axis that has no steps. Series without a length are left out.
-        further: How much of it what comes after training takes, for those that have it; other lines end with training.
+        further: How much of it what comes after training takes, for those with a length that have it; other lines end
+            with training.
         metric: What is on the vertical axis.
         scale: Of the vertical axis. Losses are told apart on a logarithmic one, accuracies on a linear one.
         mark: What is written into the panel, from the heights of the floors that are stored, by name.

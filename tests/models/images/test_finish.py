@@ -16,7 +16,7 @@ QUICKLY = {
     "LOOKED_AT": 50,
     "FITTED": 3,
     "REFINED": (2, 15),
-    "ALIGNED": 1,
+    "ALIGNED": 20,
     "FIRST_TAUGHT": 2,
     "TAUGHT": 2,
     "SHARPENED": 2,
@@ -25,7 +25,8 @@ QUICKLY = {
 
 
 def shortened(patch, **changes):
-    """Finishing in a few steps; codes are taught, whatever they draw."""
+    """Finishing in a few steps, with templates as they are; codes are taught, whatever they draw."""
+    patch.setattr(image_model, "align", lambda decoder, objects, masks: torch.cat(objects))
     for name, value in (QUICKLY | changes).items():
         patch.setattr(image_model, name, value)
     patch.setattr(teaching, "COMPOSED", 2)
@@ -78,10 +79,21 @@ def test_codes_that_draw_few_images_are_not_taught(batch, monkeypatch):
         if not torch.equal(one, other)
     }
     assert changed == {"decoder.base", "decoder.templates", "decoder.gain"}
+    torch.testing.assert_close(after.memory.spread, torch.tensor(image_model.FIRST_SPREAD))
     with torch.no_grad():
         given = after.decoder, after.encoder(batch.target), batch.target.sum(1), after.memory.spread
         assert torch.equal(after.read(batch.target), second_look(*given, directions=24))
         assert not torch.equal(after.read(batch.target), second_look(*given))
+
+
+def test_what_was_taught_is_forgotten_with_the_codes(batch, monkeypatch):
+    shortened(monkeypatch, FEWEST_READ=1.1)
+    monkeypatch.setattr(image_model, "sharpen", lambda *_: iter(()))
+    before = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
+    after = copy.deepcopy(before)
+    go_through(after, 0, batch)
+    for (name, one), (_, other) in zip(before.named_parameters(), after.named_parameters(), strict=True):
+        assert torch.equal(one, other), name
 
 
 def test_verified_objects_are_read_as_the_codes_that_draw_the_images(finished, batch):

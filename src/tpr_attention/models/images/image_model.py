@@ -1,7 +1,7 @@
 """What models of images share: an encoder, a decoder, and the memory that may be found when both are trained."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -21,9 +21,9 @@ from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
 
 __all__ = ["ImageModel", "Images", "Objects"]
 
-LOOKED_AT = 8_000  # images in which codes are sought
+LOOKED_AT = 8_000  # images whose fillers those of codes are made of; in which codes are sought, if nothing is aligned
 FITTED = 600  # steps: see `fit`
-ALIGNED = 16  # batches whose images templates are aligned by
+ALIGNED = 1_536  # images that templates are aligned by
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
 FIRST_TAUGHT, TAUGHT = 1_500, 4_500  # steps: see `teach`, before outlines are refined and after that
 SHARPENED = 1_000  # steps: see `sharpen`, without codes
@@ -116,7 +116,7 @@ class ImageModel(nn.Module):
         encoder, decoder = self.encoder, self._template_decoder
         memory.spread.copy_(memory.spread.new_tensor(FIRST_SPREAD))
         before = [tensor.detach().clone() for part in (encoder, decoder) for tensor in part.parameters()]
-        aligned = align(decoder, *self._of_examples(islice(batches, ALIGNED)))
+        aligned = align(decoder, *self._of_examples(batches, ALIGNED))
         yield
         if aligned is not None:
             memory.find(aligned, decoder, generator)
@@ -138,6 +138,7 @@ class ImageModel(nn.Module):
             yield from teach(pupil, memory, objects, batches, TAUGHT, generator)
         else:
             memory.forget()
+            memory.spread.copy_(memory.spread.new_tensor(FIRST_SPREAD))
             with torch.no_grad():
                 for tensor, old in zip((*encoder.parameters(), *decoder.parameters()), before, strict=True):
                     tensor.copy_(old)
@@ -160,9 +161,12 @@ class ImageModel(nn.Module):
         """How wrong what is composed is, given the objects of all images, and the inputs that are no images."""
         return given[0].new_zeros(len(given[0]))
 
-    def _of_examples(self, batches: Iterable[Examples]) -> tuple[list[Objects], list[Masks]]:
-        """The objects and masks of training examples, one of each for every image that an example has."""
-        images = [torch.cat(some) for some in zip(*(images_of(batch)[0] for batch in batches), strict=True)]
+    def _of_examples(self, batches: Iterator[Examples], count: int) -> tuple[list[Objects], list[Masks]]:
+        """Objects and masks of training examples with as many images: one of each for every image of an example."""
+        parts: list[list[Images]] = []
+        while sum(map(len, itertools.chain(*parts))) < count:
+            parts.append(images_of(next(batches))[0])
+        images = [torch.cat(some)[: -(-count // len(parts[0]))] for some in zip(*parts, strict=True)]
         with torch.no_grad():
             return [self.encoder(some) for some in images], [(some.sum(1) > 0.5).to(some) for some in images]
 

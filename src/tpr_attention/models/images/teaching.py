@@ -75,7 +75,7 @@ def teach(
     """Train a pupil on the codes of a memory, which keeps how far off what is read is then. Yields after every step.
 
     Args:
-        objects: Some that the encoder reads now; of their fillers those of codes are made.
+        objects: Some in the frame of the memory; of their fillers those of codes are made.
         batches: Training examples, for the composition.
     """
     decoder, lessons, made = pupil.decoder, _Lessons(memory, pupil.decoder, objects), Recombination(memory)

@@ -18,15 +18,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.pixels import Masks
-from tpr_attention.nn.images.registration import Registered, fillers_that_cover, register, symmetry_of, turned
+from tpr_attention.nn.images.pixels import Masks, rotated
+from tpr_attention.nn.images.registration import Registered, fillers_that_cover, register, symmetry_of, turned_on
 
 __all__ = ["align"]
 
 SEARCHED = 200  # images in which templates are sought
 FEWEST = 0.02  # the share of images that a template must have, to be kept
 FEWEST_PAIRS = 3
-DOUBTED = 0.1  # radians: what differs more between pairs is no angle of a shape
+MOST_APART = (0.1, 0.05, 0.5)  # radians, of a size, and pixels: how far pairs may be from their frame, in the median
+SURE = 0.01  # of the images of the anchor: an angle that fewer have may be read wrongly
+FEWEST_SURE = 3
 STEPS = 60  # angles that are tried at once
 
 Objects = Float[Tensor, "b r f"]
@@ -56,32 +58,51 @@ def align(
     if len(masks) < 2:
         return None
     everything, seen = torch.cat(tuple(objects)), torch.cat(tuple(masks))
-    areas = seen.sum((1, 2))
-    large = areas.argsort(descending=True, stable=True)[: len(seen) // 2]
-    some = large[:: max(1, len(large) // SEARCHED)]
-    fillers = fillers_that_cover(decoder, everything[some], seen[some])
-    found = register(decoder, fillers, seen)
-    is_rare = torch.bincount(found.shape, minlength=len(fillers)) < FEWEST * len(seen)
-    if is_rare.any():
-        fillers = fillers[~is_rare]
-        found = register(decoder, fillers, seen)
-    largest = [int(areas.where(found.shape == number, -1).argmax()) for number in range(len(fillers))]
-    poses = [found.pose.some(slice(image, image + 1)) for image in largest]
-    orders = [symmetry_of(decoder, filler, pose) for filler, pose in zip(fillers, poses, strict=True)]
-    anchor = orders.index(min(orders))
-    pairs = [_Pairs.of(found, len(masks[0]), number, anchor) for number in range(len(orders))]
-    if any(len(one.own.log_scale) < FEWEST_PAIRS for one in pairs):
+    fillers, found = _registered(decoder, everything, seen)
+    orders = _orders(decoder, fillers, found, seen)
+    if min(orders) > 1:  # each angle could as well be another one
         return None
-    turns = [2 * math.pi / order for order in orders]
-    angles = torch.stack([one.angle(turn) for one, turn in zip(pairs, turns, strict=True)])
-    if any(one.doubt(*of_shape) > DOUBTED for one, *of_shape in zip(pairs, angles, turns, strict=True)):
+    anchor, count = orders.index(1), len(masks[0])
+    others = [number for number in range(len(orders)) if number != anchor]
+    pairs = {number: _Pairs.of(found, count, number, anchor) for number in others}
+    if any(len(one.own.log_scale) < FEWEST_PAIRS for one in pairs.values()):
         return None
-    found = turned(decoder, fillers, seen, found, _turns_to(anchor, found, angles, orders))
-    frames = [_Pairs.of(found, len(masks[0]), number, anchor).frame(angle) for number, angle in enumerate(angles)]
-    common = _Frame(*map(torch.stack, zip(*frames, strict=True)))
-    common = common._replace(angle=common.angle + _upright(decoder.template(fillers[anchor : anchor + 1])[0]))
+    angles = seen.new_zeros(len(orders))
+    for number, one in pairs.items():
+        angles[number] = one.angle(2 * math.pi / orders[number])
+    found = turned_on(decoder, fillers, seen, found, _turns_to(anchor, found, angles, orders))
+    common = _Frame(angles, torch.zeros_like(angles), seen.new_zeros(len(orders), 2))
+    for number in others:
+        frame, agree = _Pairs.of(found, count, number, anchor).frame(angles[number])
+        if not agree:
+            return None
+        for table, value in zip(common, frame, strict=True):
+            table[number] = value
+    common.angle.add_(_upright(decoder.template(fillers[anchor : anchor + 1])[0]))
     _reframe(decoder, fillers, common)
     return decoder.posed(torch.cat([fillers[found.shape].unsqueeze(1), everything[:, 1:]], 1), _reframed(found, common))
+
+
+def _registered(
+    decoder: TemplateDecoder, objects: Objects, masks: Masks
+) -> tuple[Float[Tensor, "shapes f"], Registered]:
+    """Fillers of shape whose templates draw images, sought among the larger half, and what all images show of them."""
+    large = masks.sum((1, 2)).argsort(descending=True, stable=True)[: len(masks) // 2]
+    some = large[:: max(1, len(large) // SEARCHED)]
+    fillers = fillers_that_cover(decoder, objects[some], masks[some])
+    found = register(decoder, fillers, masks)
+    is_rare = torch.bincount(found.shape, minlength=len(fillers)) < FEWEST * len(masks)
+    if not is_rare.any():
+        return fillers, found
+    return fillers[~is_rare], register(decoder, fillers[~is_rare], masks)
+
+
+def _orders(decoder: TemplateDecoder, fillers: Float[Tensor, "shapes f"], found: Registered, masks: Masks) -> list[int]:
+    """The symmetry of each template, as its largest image shows it."""
+    areas = masks.sum((1, 2))
+    largest = [int(areas.where(found.shape == number, -1).argmax()) for number in range(len(fillers))]
+    poses = [found.pose.some(slice(image, image + 1)) for image in largest]
+    return [symmetry_of(decoder, filler, pose) for filler, pose in zip(fillers, poses, strict=True)]
 
 
 class _Pairs(NamedTuple):
@@ -92,12 +113,12 @@ class _Pairs(NamedTuple):
 
     @classmethod
     def of(cls, found: Registered, count: int, number: int, anchor: int) -> "_Pairs":
-        """The pairs among references and targets, the first and the last images. The anchor has pairs with itself."""
+        """The pairs among references and targets, which are the first and the last images."""
         first, last = found.some(slice(count)), found.some(slice(-count, None))
         poses = []
         for one, two in ((first, last), (last, first)):
             both = (one.shape == number) & (two.shape == anchor)
-            poses.append((one.pose.some(both), (one if number == anchor else two).pose.some(both)))
+            poses.append((one.pose.some(both), two.pose.some(both)))
         return cls(*(Pose(*map(torch.cat, zip(*parts, strict=True))) for parts in zip(*poses, strict=True)))
 
     def angle(self, turn: float) -> Float[Tensor, ""]:
@@ -106,16 +127,16 @@ class _Pairs(NamedTuple):
         apart = _around(differences.unsqueeze(-1) - differences, turn).abs().sum(0)
         return _around(differences[apart.argmin()], turn)
 
-    def doubt(self, angle: Float[Tensor, ""], turn: float) -> float:
-        """How far other pairs are from this angle, in the median."""
-        return float(_around(self.own.angle - self.other.angle - angle, turn).abs().median())
-
-    def frame(self, angle: Float[Tensor, ""]) -> _Frame:
-        """The frame of the shape, whose angle is nearly known."""
+    def frame(self, angle: Float[Tensor, ""]) -> tuple[_Frame, bool]:
+        """The frame of the shape, whose angle is nearly known, and whether most pairs agree on it."""
         own, other = self
-        turn = _around(own.angle - other.angle - angle, 2 * math.pi).median()
-        away = _turned(other.centre - own.centre, own.angle) * torch.exp(-own.log_scale).unsqueeze(-1)
-        return _Frame(angle + turn, (own.log_scale - other.log_scale).median(), away.median(0).values)
+        turns = _around(own.angle - other.angle - angle, 2 * math.pi)
+        away = rotated(other.centre - own.centre, own.angle) * torch.exp(-own.log_scale).unsqueeze(-1)
+        each = _Frame(turns, own.log_scale - other.log_scale, away)
+        turn, log_size, middle = _Frame(*(part.median(0).values for part in each))
+        apart = [(part - one).abs().median() for part, one in zip(each, (turn, log_size, middle), strict=True)]
+        agree = all(bool(one <= most) for one, most in zip(apart, MOST_APART, strict=True))
+        return _Frame(angle + turn, log_size, middle), agree
 
 
 def _turns_to(
@@ -124,11 +145,12 @@ def _turns_to(
     """Turns after which shapes are the same, and the angle of each image is nearest to those of the anchor."""
     angle = found.pose.angle - angles[found.shape]
     known, turns = angle[found.shape == anchor], torch.zeros_like(angle)
+    nearest = min(len(known), max(FEWEST_SURE, int(SURE * len(known))))
     for number, order in enumerate(orders):
         own = found.shape == number
-        ways = torch.arange(order, device=angle.device) * (2 * math.pi / order)
-        far = _around((angle[own].unsqueeze(-1) + ways).unsqueeze(-1) - known, 2 * math.pi).abs().amin(-1)
-        turns[own] = ways[far.argmin(1)]
+        ways = torch.arange(order, device=angle.device, dtype=angle.dtype) * (2 * math.pi / order)
+        far = _around((angle[own].unsqueeze(-1) + ways).unsqueeze(-1) - known, 2 * math.pi).abs()
+        turns[own] = ways[far.kthvalue(nearest, -1).values.argmin(1)]
     return turns
 
 
@@ -136,17 +158,17 @@ def _reframed(found: Registered, frames: _Frame) -> Pose:
     """Poses in the frame of all."""
     angle, log_size, middle = (part[found.shape] for part in frames)
     pose = found.pose
-    centre = pose.centre + torch.exp(pose.log_scale).unsqueeze(-1) * _turned(middle, -pose.angle)
+    centre = pose.centre + torch.exp(pose.log_scale).unsqueeze(-1) * rotated(middle, -pose.angle)
     return Pose.at_angle(centre, pose.angle - angle, pose.log_scale - log_size)
 
 
 def _upright(template: Float[Tensor, "row column"]) -> Float[Tensor, ""]:
-    """By what angle a template is turned from where it is most like its own image in an upright mirror."""
+    """The angle a for which T(R(a) u) is most like its image in an upright mirror."""
     middle, step, cells = template.new_zeros(()), math.pi, _cells(template)
     for _ in range(3):  # finer and finer
         step /= STEPS
-        angles = middle + step * torch.arange(-STEPS // 2, STEPS // 2 + 1, device=template.device)
-        places = _turned(cells, angles[:, None, None])
+        angles = middle + step * torch.arange(-STEPS // 2, STEPS // 2 + 1, device=template.device, dtype=middle.dtype)
+        places = rotated(cells, angles[:, None, None])
         seen = F.grid_sample(template.expand(len(angles), 1, -1, -1), places, "bilinear", "border", align_corners=True)
         soft = seen.squeeze(1).sigmoid()
         middle = angles[(soft - soft.flip(-1)).square().sum((1, 2)).argmin()]
@@ -156,7 +178,7 @@ def _upright(template: Float[Tensor, "row column"]) -> Float[Tensor, ""]:
 def _reframe(decoder: TemplateDecoder, fillers: Float[Tensor, "shapes f"], frames: _Frame) -> None:
     """Let these fillers have templates in the frame of all, with the least change of what is learned."""
     now = decoder.template(fillers)
-    moved = torch.exp(-frames.log_size)[:, None, None, None] * _turned(_cells(now), frames.angle[:, None, None])
+    moved = torch.exp(-frames.log_size)[:, None, None, None] * rotated(_cells(now), frames.angle[:, None, None])
     moved = moved + frames.middle[:, None, None] / decoder.reach
     wanted = F.grid_sample(now.unsqueeze(1), moved, "bilinear", "border", align_corners=True).squeeze(1)
     change = torch.linalg.pinv(F.pad(fillers, (1, 0), value=1.0)) @ ((wanted - now) / decoder.gain.exp()).flatten(1)
@@ -168,12 +190,6 @@ def _cells(templates: Float[Tensor, "*b row column"]) -> Float[Tensor, "row colu
     """Where the numbers of a template are in its own frame."""
     line = torch.linspace(-1, 1, templates.shape[-1], device=templates.device, dtype=templates.dtype)
     return torch.stack(torch.meshgrid(line, line, indexing="xy"), -1)
-
-
-def _turned(points: Float[Tensor, "*points xy"], angle: Float[Tensor, "*angles"]) -> Float[Tensor, "*both xy"]:
-    """From pixels to the own frame of an object with this angle."""
-    across, down = points.unbind(-1)
-    return torch.stack([angle.cos() * across - angle.sin() * down, angle.sin() * across + angle.cos() * down], -1)
 
 
 def _around(angle: Tensor, turn: float) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tpr_attention.nn.images.decoders import Pose
 
-__all__ = ["Masks", "border", "in_frame"]
+__all__ = ["Masks", "border", "in_frame", "rotated"]
 
 Masks = Float[Tensor, "b height width"]
 
@@ -19,6 +19,12 @@ def in_frame(pose: Pose, pixels: Float[Tensor, "*p xy"], reach: float) -> Float[
     cos, sin = pose.direction.unbind(-1)
     across, down = near.unbind(-1)
     return torch.stack([cos * across - sin * down, sin * across + cos * down], -1)
+
+
+def rotated(points: Float[Tensor, "*points xy"], angle: Float[Tensor, "*angles"]) -> Float[Tensor, "*both xy"]:
+    """From pixels to the directions of the frame of an object with this angle, and with minus the angle back."""
+    across, down = points.unbind(-1)
+    return torch.stack([angle.cos() * across - angle.sin() * down, angle.sin() * across + angle.cos() * down], -1)
 
 
 def border(masks: Masks) -> Bool[Tensor, "b height width"]:

@@ -12,16 +12,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.pixels import Masks
+from tpr_attention.nn.images.pixels import Masks, rotated
 from tpr_attention.nn.images.second_look import DIRECTIONS, Look
 
-__all__ = ["Registered", "fillers_that_cover", "register", "symmetry_of", "turned"]
+__all__ = ["Registered", "fillers_that_cover", "register", "symmetry_of", "turned_on"]
 
 SPREAD = (1.0, 0.5, 0.3)  # pixels, radians, and of a scale: how far off a start may be
 TRIED = 6  # directions that are corrected
 AT_ONCE = 64  # images
 NEARLY = 0.06  # of the pixels along an outline: with fewer wrong ones, an image is drawn
-MOST_WRONG = 4.0  # pixels, or as many
+ALLOWED = 4.0  # wrong pixels, or as many
 MOST_TEMPLATES = 8
 COVERED = 0.95  # the share of images that templates must draw
 ORDERS = (2, 3, 4, 5, 6)  # of symmetries that are looked for
@@ -82,9 +82,7 @@ def _starts(decoder: TemplateDecoder, filler: Float[Tensor, "f"], masks: Masks) 
     areas, middles = _moments(masks, pixels)
     log_scale = 0.5 * (areas.clamp_min(1) / (cell * area.clamp_min(1))).log()
     angles = torch.arange(DIRECTIONS, device=masks.device, dtype=masks.dtype) * (2 * math.pi / DIRECTIONS)
-    cos, sin = angles.cos(), angles.sin()
-    away = torch.stack([cos * middle[0] + sin * middle[1], cos * middle[1] - sin * middle[0]], -1)
-    centre = middles.unsqueeze(1) - log_scale.exp()[:, None, None] * away
+    centre = middles.unsqueeze(1) - log_scale.exp()[:, None, None] * rotated(middle, -angles)
     others = angles.expand(len(masks), -1), log_scale.unsqueeze(1).expand(-1, DIRECTIONS)
     return torch.cat([centre, torch.stack(others, -1)], -1)
 
@@ -99,11 +97,11 @@ def _moments(
 
 
 @torch.no_grad()
-def turned(
+def turned_on(
     decoder: TemplateDecoder, fillers: Fillers, masks: Masks, found: Registered, turns: Float[Tensor, "b"]
 ) -> Registered:
     """What was found, turned by angles after which shapes are the same: places and scales are found anew."""
-    numbers, wrong = Look.numbers(found.pose), found.wrong.clone()
+    numbers = Look.numbers(found.pose)
     for number, filler in enumerate(fillers):
         some = ((found.shape == number) & (turns != 0)).nonzero().flatten()
         for part in torch.split(some, AT_ONCE):
@@ -111,15 +109,15 @@ def turned(
             start = numbers[part]
             start[:, 2] += turns[part]
             numbers[part] = look.again(start)
-            wrong[part] = look.wrong(numbers[part])
-    return Registered(found.shape, Look.pose(numbers), wrong)
+    return found._replace(pose=Look.pose(numbers))
 
 
 @torch.no_grad()
 def fillers_that_cover(decoder: TemplateDecoder, objects: Float[Tensor, "b r f"], masks: Masks) -> Fillers:
     """Fillers of shape whose templates draw nearly all of these images, in whatever pose.
 
-    One after the other is taken from the image that its own object draws best, of those that no other draws yet.
+    One after the other is taken from the image that its own object draws best, of those that no other draws yet, as
+    long as that one is drawn well.
     """
     look = Look.at(decoder, objects[:, 0], masks, masks.new_tensor(SPREAD))
     own, enough = look.wrong(Look.numbers(decoder.pose(objects))), _enough(look)
@@ -127,6 +125,8 @@ def fillers_that_cover(decoder: TemplateDecoder, objects: Float[Tensor, "b r f"]
     chosen: list[Tensor] = []
     while undrawn.sum() > (1 - COVERED) * len(masks) and len(chosen) < MOST_TEMPLATES:
         best = own.where(undrawn, torch.inf).argmin()
+        if chosen and own[best] > enough[best]:  # nothing that is read draws what is left
+            break
         chosen.append(objects[best, 0])
         undrawn &= register(decoder, chosen[-1].unsqueeze(0), masks).wrong > enough
         undrawn[best] = False
@@ -135,7 +135,7 @@ def fillers_that_cover(decoder: TemplateDecoder, objects: Float[Tensor, "b r f"]
 
 def _enough(look: Look) -> Float[Tensor, "b"]:
     """With how many wrong pixels an image counts as drawn."""
-    return (NEARLY * look.pixels.there.sum(1)).clamp_min(MOST_WRONG)
+    return (NEARLY * look.pixels.there.sum(1)).clamp_min(ALLOWED)
 
 
 @torch.no_grad()

@@ -123,7 +123,8 @@ class Look(NamedTuple):
     def some(self, chosen: Int[Tensor, "chosen"]) -> "Look":
         """A look at some of the images."""
         pixels = _Pixels(*(tensor[chosen] for tensor in self.pixels))
-        return self._replace(templates=self.templates[chosen], pixels=pixels)
+        is_shared = len(self.templates) == 1
+        return self._replace(templates=self.templates if is_shared else self.templates[chosen], pixels=pixels)
 
     def corrected(self, read: Numbers) -> Numbers:
         """Newton steps from what was read."""
@@ -135,7 +136,7 @@ class Look(NamedTuple):
         return found
 
     def again(self, pose: Numbers) -> Numbers:
-        """Newton steps, each few of them from where the pose is then."""
+        """Correct a pose several times, each time from the last result."""
         for _ in range(LOOKS):
             pose = self.corrected(pose)
         return pose

@@ -138,7 +138,7 @@ def _placed(panel: Panel, series: Series, course: Course | None) -> Course | Non
     places, has_place = course.steps.astype(float), course.steps <= whole
     if panel.lengths:
         places = places / whole * panel.lengths[series.name]
-    if series.name in panel.further and last > whole:
+    if panel.lengths and series.name in panel.further and last > whole:
         beyond = (course.steps - whole) / (last - whole) * panel.further[series.name]
         places = np.where(has_place, places, panel.lengths[series.name] + beyond)
         has_place[:] = True

@@ -74,11 +74,14 @@ def at_equal_time(results: Results, setup: Setup) -> Iterator[Curves]:
     )
     caption = (
         "The same contestants at equal processor time. A line ends where its training ends, after equally many steps "
-        "but for those that are trained longer. That of the main model goes on with its clean-up: the last points but "
-        "one are by fillers that codes have taught, the last ones by codes. "
-        "CPU seconds are those of one run without its tests, in the mean over seeds. Runs that "
-        "are trained together share them equally."
+        "but for those that are trained longer. CPU seconds are those of one run without its tests, in the mean over "
+        "seeds. Runs that are trained together share them equally."
     )
+    if further:
+        caption += (
+            " The line of the main model goes on with its clean-up: the last point but one is by fillers that codes "
+            "have taught, the last one by codes."
+        )
     if series:
         yield Curves(Plan("images-cpu", "Contestants at equal CPU", caption, panels), results)
 

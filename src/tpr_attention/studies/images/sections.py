@@ -50,8 +50,8 @@ WITH_LABELS = (
     "role that the action names. In distribution, and in the worst of nine tests with held-out combinations."
 )
 ALL_ANGLES = (
-    "The main model with all 40 angles of dSprites. A square looks the same after 90 degrees, an ellipse after 180; "
-    "angles are a quarter or half of a step apart then: frames of small objects differ in few pixels or none. In "
+    "The main model with all 40 angles of dSprites. Turned by 90 degrees, a square is a quarter of a step from an "
+    "angle of the grid, and an ellipse turned by 180 degrees half a step: such frames differ in few pixels or none. In "
     "distribution, and in the worst of nine tests with held-out combinations."
 )
 FACTORS = ("factors", "factors_modulo_symmetry")

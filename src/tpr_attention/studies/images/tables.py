@@ -180,7 +180,7 @@ def small_table(name: str, caption: str, block: str, results: Results, setup: Se
 def worst_table(
     name: str, caption: str, block: str, metrics: Sequence[str], results: Results, setup: Setup
 ) -> Iterator[Table]:
-    """Some metrics of models on the union of the splits: in distribution, and in the worst test."""
+    """Metrics that should be large, of models on the union of the splits: in distribution, and in the worst test."""
     known, *held_out = conditions_of("union")
     rows = []
     for series in finished(block, results, setup).values():

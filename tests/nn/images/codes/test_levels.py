@@ -60,6 +60,17 @@ def test_symmetric_templates_stay_exactly_so(number, count, normal):
     torch.testing.assert_close(levels.slopes(weights), torch.cat([one.flatten() for one in expected]))
 
 
+def test_what_is_nearly_symmetric_in_too_few_ways_is_so_in_a_group():
+    """A bar whose mirror images are within the limit, but not what it is after half a turn."""
+    bar = blob(1)
+    bar[22:25, 31] = bar[31, 10:13] = -1.0  # a mirror changes six cells of about 800, and half a turn twelve
+    levels = Levels(bar.unsqueeze(0))
+    found = levels.templates()[0]
+    assert 1 < len(levels.symmetries[0]) < 4
+    for turns, mirrored in levels.symmetries[0]:
+        torch.testing.assert_close(torch.rot90(found.flip(-1) if mirrored else found, turns), found)
+
+
 def test_wrong_pixels_count_wherever_a_symmetric_template_has_them():
     levels = Levels(torch.stack([blob(0), blob(3)]))
     wrong = torch.zeros(2, 63, 63, dtype=torch.float64)

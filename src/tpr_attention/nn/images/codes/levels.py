@@ -1,7 +1,6 @@
 """Templates as sums of splines on finer and finer grids, with fine coefficients only where they are needed."""
 
 from collections.abc import Sequence
-from itertools import product
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +14,15 @@ __all__ = ["Levels"]
 COARSEST = 24  # no grid has fewer rows, unless the finest has
 WANTED = 1.5  # wrong pixels around a knot: with more, its coefficient becomes free
 SYMMETRIC = 0.01  # of the area: a template of which less is other in a mirror, or when it is turned, is symmetric
+GROUPS: list[list[tuple[int, bool]]] = [
+    [(0, False)],
+    *([(0, False), (turns, True)] for turns in range(4)),
+    [(0, False), (2, False)],
+    *([(0, False), (2, False), (turns, True), (turns + 2, True)] for turns in range(2)),
+    [(turns, False) for turns in range(4)],
+    [(turns, is_mirrored) for turns in range(4) for is_mirrored in (False, True)],
+]
+"""All groups of quarter turns, each after a mirror or not; the last one has all of them."""
 AROUND = 3  # knots: with each one that becomes free, its neighbours do
 
 
@@ -105,9 +113,12 @@ class Levels:
 
 
 def _symmetries(template: Float[Tensor, "row column"]) -> list[tuple[int, bool]]:
-    """Quarter turns, each with or without a mirror before it, that a template is the same after: at least none."""
-    inside, ways = template > 0, product(range(4), (False, True))
-    return [way for way in ways if not any(way) or (inside != _moved(inside, *way)).sum() < SYMMETRIC * inside.sum()]
+    """The largest group of quarter turns, each after a mirror or not, that a template is the same after."""
+    inside = template > 0
+    limit = SYMMETRIC * inside.sum()
+    same = {way for way in GROUPS[-1] if not any(way) or (inside != _moved(inside, *way)).sum() < limit}
+    largest: list[tuple[int, bool]] = max((group for group in GROUPS if same.issuperset(group)), key=len)
+    return sorted(largest)
 
 
 def _moved(template: Tensor, turns: int, is_mirrored: bool) -> Tensor:

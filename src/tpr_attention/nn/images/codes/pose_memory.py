@@ -137,7 +137,7 @@ class PoseMemory(nn.Module):
             [
                 shape,
                 ((pose.log_scale + self.units[shape]).unsqueeze(-1) - self.log_scales[shape]).abs().argmin(1),
-                self.turns(pose).argmin(1),
+                self._turns(pose).argmin(1),
                 (pose.centre[:, :1] - self.places[0]).abs().argmin(1),
                 (pose.centre[:, 1:] - self.places[1]).abs().argmin(1),
                 torch.cdist(decoder.colours(objects), self.colours).argmin(1),
@@ -145,7 +145,7 @@ class PoseMemory(nn.Module):
             1,
         )
 
-    def turns(self, pose: Pose) -> Float[Tensor, "b angles"]:
+    def _turns(self, pose: Pose) -> Float[Tensor, "b angles"]:
         """How far the angle of each pose is from each code; far from those that are not used."""
         turn = (pose.angle.unsqueeze(-1) - self.angles).remainder(2 * math.pi)
         return torch.minimum(turn, 2 * math.pi - turn).where(self.angles < FAR, FAR)
