@@ -19,6 +19,7 @@ __all__ = ["EAGER", "ImageComposer"]
 REDRAWN = 4  # of so many references in training, one is also drawn again
 APART = 5e-5  # how much it costs that a role is changed by what another role has
 REENCODED = 1e-3  # how much it costs that no role is read of what is drawn of recombined objects
+LEAST_SPREAD = 1e-6  # of the fillers of a role
 EAGER = 5.0
 """How much faster than the rest an update is learned that can have any size."""
 
@@ -93,7 +94,9 @@ class ImageComposer(ImageModel):
         return [*self.composition.parameters()]
 
     def composition_error(self, given: Sequence[Tensor]) -> Tensor:
-        """The squared error of the object of the answer."""
+        """The squared error of each role of the answer, as a part of how much its fillers differ; added up."""
         reference, transform, target, action = given
-        error: Tensor = (self.compose(reference, transform, action) - target).square().sum((1, 2))
+        off = (self.compose(reference, transform, action) - target).square().sum(2)
+        spread = (target - target.mean(0)).square().sum(2).mean(0)
+        error: Tensor = (off / spread.clamp_min(LEAST_SPREAD)).sum(1)
         return error

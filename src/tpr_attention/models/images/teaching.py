@@ -31,7 +31,7 @@ Images = Float[Tensor, "b channel height width"]
 Objects = Float[Tensor, "b r f"]
 
 RATES = {"encoder": 1e-3, "decoder": 3e-3}
-COMPOSED, ITERATIONS = 100, 300  # batches whose objects the composition is fitted to, and quasi-Newton steps
+COMPOSED, ITERATIONS = 100, 500  # batches whose objects the composition is fitted to, and quasi-Newton steps
 DROPPED = 0.02  # of the examples: those that are left out when it is fitted again
 WIDER = (2.0, 1.0, 1.0)  # than what is measured: how far off positions, angles and scales may be
 LEAST_SPREAD = 1e-3  # pixels, radians, or of a scale
