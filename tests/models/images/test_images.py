@@ -149,3 +149,20 @@ def test_errors_name_the_argument(make, as_users_run_it):
 def test_a_composition_is_one_of_those_there_are(as_users_run_it):
     with pytest.raises(ValueError, match=r"^composition: expected one of .* did you mean 'swap'"):
         ImageComposer(5, **SIZES, composition="swop")
+
+
+def test_every_role_counts_alike_when_a_composition_is_fitted(generator):
+    """However large its fillers are: an error is measured by how much they differ."""
+    model = seeded(ImageComposer, 5, **SIZES, composition="swap")
+    reference, transform = torch.randn(2, 40, 5, 8, generator=generator)
+    action = torch.eye(5)[torch.arange(40) % 5]
+    target = model.compose(reference, transform, action)
+    assert model.composition_error((reference, transform, target, action)).max() == 0
+    sizes = torch.tensor([100.0, 1.0, 1.0, 0.01, 1.0])[:, None]
+    off = [torch.zeros(5, 1).index_fill(0, torch.tensor([role]), 0.5) for role in (0, 3)]
+    errors = [
+        model.composition_error((sizes * reference, sizes * transform, sizes * target + sizes * one, action)).mean()
+        for one in off
+    ]
+    assert 0.1 < errors[0] < 10
+    assert errors[0].item() == pytest.approx(errors[1].item(), rel=0.5)
