@@ -99,8 +99,10 @@ def test_the_question(open_page):
 def test_objects_are_edited_added_and_removed(open_page):
     with open_page() as page:
         control(page, "object-2").click()
+        page.wait_for_selector('[data-key="object-2"][aria-pressed=true]')  # or another object would be edited
         for role, value in (("shape", 3), ("colour", 1), ("size", 0), ("position", 3)):
             control(page, f"edit-{role}").select_option(str(value))
+            settled(page)
         changed = [*DATA["objects"][:2], [3, 1, 0, 3]]
         check_numbers(page, objects=changed)
         control(page, "add").click()
