@@ -15,8 +15,10 @@ from .cases import SIZES, seeded
 QUICKLY = {
     "LOOKED_AT": 50,
     "FITTED": 3,
+    "FIRST_REFINED": (1, 15),
     "REFINED": (2, 15),
     "ALIGNED": 20,
+    "MORE_ALIGNED": 20,
     "FIRST_TAUGHT": 2,
     "TAUGHT": 2,
     "SHARPENED": 2,
@@ -109,6 +111,20 @@ def test_verified_objects_are_read_as_the_codes_that_draw_the_images(finished, b
         drawn = (model.memory.field(read) > 0).float()
         assert torch.equal(model.train().read(coloured), model.encoder(coloured))  # nothing is verified in training
     assert ((drawn != masks).sum((1, 2)) <= 2).all()
+
+
+def test_angles_that_look_alike_are_read_by_drawing(finished, batch, monkeypatch):
+    """Where no angles do, images are not drawn."""
+    model = copy.deepcopy(finished[0][2])
+    model.memory.is_used.fill_(True)
+    images, wanted = batch.inputs[0][:3], torch.zeros(3, 6, dtype=torch.long)
+    monkeypatch.setattr(image_model, "codes_of", lambda *_: wanted)
+    for orders, is_drawn in ((1, False), (1_000, True)):
+        model.memory.angles[:2], model.memory.orders[:] = torch.tensor([0.1, 0.2]), orders
+        with torch.no_grad():
+            read = model.read(images)
+            assert torch.equal(read, model.encoder(images)) != is_drawn
+            assert not is_drawn or torch.equal(model.memory.read(read, model.decoder)[:, :-1], wanted[:, :-1])
 
 
 def test_before_it_is_finished_a_model_draws_by_fillers_that_it_reads_at_once(finished, batch):

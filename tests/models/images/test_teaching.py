@@ -173,6 +173,26 @@ def test_objects_of_codes_are_read_as_these():
             torch.testing.assert_close(table[-1], world.objects[:, role].mean(0))  # of a code that none has
 
 
+@pytest.mark.parametrize("near", [0.2, 2.0, -3.0])
+def test_of_angles_that_look_alike_the_nearest_should_be_read(near):
+    """Turned by half a turn a bar is the same. All else is as it is, and so are angles of the other shape."""
+    world = World()
+    world.memory.angles[:3] = torch.tensor([0.1, 1.5, 2.9])
+    world.memory.orders[:2] = torch.tensor([2, 1])
+    assert world.memory.look_alike.tolist() == [True] + [False] * 7
+    lessons = teaching._Lessons(world.memory, world.decoder, world.objects)
+    plain, made = (
+        world.decoder.pose(lessons.objects(world.codes, angles)) for angles in (None, torch.full((48,), near))
+    )
+    torch.testing.assert_close((made.centre, made.log_scale), (plain.centre, plain.log_scale))
+    turns = (made.angle - plain.angle).remainder(2 * torch.pi)
+    is_bar = world.codes[:, SHAPE] == 0
+    torch.testing.assert_close((turns / torch.pi).round() * torch.pi, turns, atol=1e-4, rtol=0)
+    away = (made.angle - near + torch.pi).remainder(2 * torch.pi) - torch.pi
+    assert (away[is_bar].abs() <= torch.pi / 2 + 1e-4).all()
+    torch.testing.assert_close(made.direction[~is_bar], plain.direction[~is_bar])
+
+
 def test_without_codes_the_decoder_is_sharpened(monkeypatch):
     """By poses that are corrected: positions are read too far right and down."""
     monkeypatch.setattr(teaching, "RATES", {"decoder": 0.03})

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tpr_attention.nn.images.alignment import align
+from tpr_attention.nn.images.codes.pose_memory import PoseMemory
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
 from tpr_attention.nn.images.registration import fillers_that_cover, register, symmetry_of
 
@@ -183,3 +184,16 @@ def test_double_precision(generator):
     given = [[tensor.double() for tensor in some] for some in images_of(decoder, shapes, common, CROOKED)]
     found = align(decoder.double(), *given)
     assert found.dtype == torch.float64
+
+
+def test_a_memory_finds_how_often_each_of_its_shapes_is_the_same_in_a_turn():
+    """As the largest object of each shows it: the shapes of a memory have numbers of its own."""
+    decoder = decoder_of([(0.3, 0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.0), (0.7, 0.0, 0.0, 0.0)])
+    memory, own = PoseMemory(decoder, resolution=33), [2, 0, 1]
+    memory.shapes[:3] = FILLERS[own]
+    generator = torch.Generator().manual_seed(0)
+    objects, _ = made(decoder, torch.randint(3, (30,), generator=generator), poses(30, generator))
+    memory.find_symmetries(objects, decoder)
+    assert memory.orders.tolist() == [SYMMETRIES[number] for number in own] + [1] * 5
+    memory.forget()
+    assert (memory.orders == 1).all()

@@ -14,7 +14,7 @@ from tpr_attention.nn.images.alignment import align
 from tpr_attention.nn.images.codes.outlines import outlines_of
 from tpr_attention.nn.images.codes.pose_memory import Codes, PoseMemory
 from tpr_attention.nn.images.codes.refinement import fit, refine
-from tpr_attention.nn.images.codes.verification import MOST_WRONG, verified
+from tpr_attention.nn.images.codes.verification import MOST_WRONG, codes_of, verified
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pixels import Masks
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
@@ -23,11 +23,11 @@ __all__ = ["ImageModel", "Images", "Objects"]
 
 LOOKED_AT = 8_000  # images whose fillers those of codes are made of; in which codes are sought, if nothing is aligned
 FITTED = 600  # steps: see `fit`
-ALIGNED = 1_536  # images that templates are aligned by
+ALIGNED, MORE_ALIGNED = 1_536, 6_144  # images that templates are aligned by; the latter if angles look alike
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
 FIRST_TAUGHT, TAUGHT = 1_500, 4_500  # steps: see `teach`, before outlines are refined and after that
 SHARPENED = 1_000  # steps: see `sharpen`, without codes
-REFINED = (3_000, 1_080)  # steps: see `refine`
+FIRST_REFINED, REFINED = (1_000, 1_080), (3_000, 1_080)  # steps: see `refine`; the former if angles look alike
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
 
 
@@ -61,8 +61,8 @@ class ImageModel(nn.Module):
         """The objects of images.
 
         When a model is finished, poses are corrected by a second look, unless codes are used: these are so far apart
-        that the first look tells them. With verification, objects that are read wrongly have the codes that draw them
-        best.
+        that the first look tells them, but for angles that look alike; see `codes_of`. With verification, objects that
+        are read wrongly have the codes that draw them best.
         """
         objects: Tensor = self.encoder(images)
         if self.memory is None or self.training or not self.memory.spread.any():
@@ -71,10 +71,11 @@ class ImageModel(nn.Module):
         if not memory.is_used:
             directions = 1 if memory.counts["shapes"] else DIRECTIONS
             return second_look(decoder, objects, images.sum(1), memory.spread, directions)
-        if not self.verify:
+        if not (self.verify or memory.look_alike.any()):
             return objects
-        codes = memory.read(objects, decoder)
-        better = verified(memory, codes, images.sum(1))
+        masks, codes = images.sum(1), memory.read(objects, decoder)
+        better = codes_of(memory, decoder, objects, masks)
+        better = verified(memory, better, masks) if self.verify else better
         is_new = (better != codes).any(1)[:, None, None]
         return torch.where(is_new, memory.objects(better, objects, decoder), objects)
 
@@ -116,10 +117,13 @@ class ImageModel(nn.Module):
         encoder, decoder = self.encoder, self._template_decoder
         memory.spread.copy_(memory.spread.new_tensor(FIRST_SPREAD))
         before = [tensor.detach().clone() for part in (encoder, decoder) for tensor in part.parameters()]
-        aligned = align(decoder, *self._of_examples(batches, ALIGNED))
+        aligned = self._aligned(memory, batches, ALIGNED, generator)
         yield
+        if memory.look_alike.any():  # there are many angles, and each must be seen
+            self._forget(memory, before)
+            aligned = self._aligned(memory, batches, MORE_ALIGNED, generator)
+            yield
         if aligned is not None:
-            memory.find(aligned, decoder, generator)
             pupil = Pupil(encoder, decoder, (), self.composition_error)
             yield from teach(pupil, memory, aligned, batches, FIRST_TAUGHT, generator)
         read = self._read(batches)
@@ -130,26 +134,43 @@ class ImageModel(nn.Module):
         objects = torch.cat(found)
         if aligned is None:
             memory.find(objects, decoder, generator)
-        examples = ((images.sum(1), memory.read(some, decoder)) for images, some in read)
+        examples = ((images.sum(1), codes_of(memory, decoder, some, images.sum(1))) for images, some in read)
         yield from fit(memory, examples, FITTED, generator)
         if _are_read(memory, *next(examples)):
+            if memory.look_alike.any():  # coarse outlines do not tell all of them apart
+                yield from refine(memory, examples, *FIRST_REFINED, generator)
             yield from refine(memory, examples, *REFINED, generator)
             pupil = Pupil(encoder, decoder, self.composition_parameters(), self.composition_error)
             yield from teach(pupil, memory, objects, batches, TAUGHT, generator)
         else:
-            memory.forget()
+            self._forget(memory, before)
             memory.spread.copy_(memory.spread.new_tensor(FIRST_SPREAD))
-            with torch.no_grad():
-                for tensor, old in zip((*encoder.parameters(), *decoder.parameters()), before, strict=True):
-                    tensor.copy_(old)
             yield from sharpen(encoder, decoder, memory.spread, batches, SHARPENED)
+
+    def _aligned(
+        self, memory: PoseMemory, batches: Iterator[Examples], count: int, generator: torch.Generator
+    ) -> Objects | None:
+        """Align templates by as many images, and find codes in them, if that can be done."""
+        decoder = self._template_decoder
+        aligned = align(decoder, *self._of_examples(batches, count))
+        if aligned is not None:
+            memory.find(aligned, decoder, generator)
+            memory.find_symmetries(aligned, decoder)
+        return aligned
+
+    @torch.no_grad()
+    def _forget(self, memory: PoseMemory, before: Sequence[Tensor]) -> None:
+        """Forget all codes, and let encoder and decoder be as they were before."""
+        memory.forget()
+        for tensor, old in zip((*self.encoder.parameters(), *self.decoder.parameters()), before, strict=True):
+            tensor.copy_(old)
 
     def _use_codes(self, memory: PoseMemory, batches: Iterator[Examples]) -> None:
         """Use codes if they draw as many images rightly as fillers do."""
         images, found = next(self._read(batches))
         decoder = self._template_decoder
         with torch.no_grad():
-            drawn = memory.draw(memory.read(found, decoder)), decoder(found)
+            drawn = memory.draw(codes_of(memory, decoder, found, images.sum(1))), decoder(found)
         by_codes, by_fillers = (((some > 0.5) == (images > 0.5)).flatten(1).all(1).sum() for some in drawn)
         memory.is_used.copy_(by_codes >= by_fillers)
 

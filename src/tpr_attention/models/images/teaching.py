@@ -22,6 +22,7 @@ from tpr_attention.models.contract import Examples
 from tpr_attention.nn.images.codes.pose_memory import ANGLE, COLOUR, SCALE, SHAPE, Codes, PoseMemory
 from tpr_attention.nn.images.codes.recombination import Recombination
 from tpr_attention.nn.images.codes.regularity import units_of
+from tpr_attention.nn.images.codes.verification import codes_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
 
@@ -84,8 +85,9 @@ def teach(
     errors: list[Tensor] = []
     for number in range(steps):
         codes = made.codes(LESSON, generator)
-        images, wanted = made.images(codes), lessons.objects(codes)
+        images = made.images(codes)
         read = pupil.encoder(images)
+        wanted = lessons.objects(codes, decoder.pose(read.detach()).angle)
         off = _pose_error(decoder.pose(read), decoder.pose(wanted), decoder.side)
         loss = (
             off.square().sum(1).mean()
@@ -186,10 +188,19 @@ class _Lessons:
         )
 
     @torch.no_grad()
-    def objects(self, codes: Codes) -> Objects:
-        """What should be read of the images of codes."""
+    def objects(self, codes: Codes, near: Float[Tensor, "b"] | None = None) -> Objects:
+        """What should be read of the images of codes.
+
+        Args:
+            near: Angles. Of a shape some of whose angles look alike, the symmetric one nearest to this should be read.
+        """
         memory = self.memory
         pose = memory.pose(codes, memory.log_scales - self.units.unsqueeze(-1), memory.angles, memory.places)
+        alike = memory.look_alike[codes[:, SHAPE]]
+        if near is not None and alike.any():
+            period = 2 * math.pi / memory.orders[codes[:, SHAPE]]
+            turns = ((near - pose.angle) / period).round() * period
+            pose = Pose.at_angle(pose.centre, pose.angle + turns.where(alike, 0), pose.log_scale)
         shapes, colours = memory.shapes[codes[:, SHAPE]], self.colours[codes[:, COLOUR]]
         contents = shapes, self.scales[codes[:, SCALE]], self.angles[codes[:, ANGLE]]
         anywhere = torch.zeros_like(shapes)  # until it is posed
@@ -199,7 +210,7 @@ class _Lessons:
     def examples(self, batch: Examples, encoder: nn.Module) -> list[Tensor]:
         """The objects of all images of examples, by the codes that an encoder reads, and their other inputs."""
         images, others = images_of(batch)
-        read = [self.memory.read(encoder(some), self.decoder) for some in images]
+        read = [codes_of(self.memory, self.decoder, encoder(some), some.sum(1)) for some in images]
         return [*map(self.objects, read), *others]
 
 

@@ -1,9 +1,11 @@
 """Clusters that are there are found, and how many there are."""
 
+from math import pi
+
 import pytest
 import torch
 
-from tpr_attention.nn.images.codes.clusters import MOST_CENTRES, centres_of, modes_of
+from tpr_attention.nn.images.codes.clusters import MOST_CENTRES, centres_of, modes_around, modes_of
 
 
 def noisy(centres, each, noise, generator):
@@ -118,3 +120,16 @@ def test_two_of_three_clusters_that_are_alike_are_told_apart():
 
 def test_equal_points_are_one_cluster():
     assert len(centres_of(torch.ones(20, 2), torch.Generator().manual_seed(0))) == 1
+
+
+@pytest.mark.parametrize("first", [0.0, 1.0, pi, -pi + 0.001])
+@pytest.mark.parametrize(("count", "step"), [(39, 2 * pi / 39), (7, 0.2), (1, 1.0)])
+def test_modes_of_angles_are_found_wherever_the_circle_is_cut(count, step, first, generator):
+    """All around, or a part of the way; angles are given between -pi and pi."""
+    modes = first + step * torch.arange(count, dtype=torch.float64)
+    angles = noisy(modes, 50, 0.01, generator)
+    found = modes_around(torch.atan2(angles.sin(), angles.cos()))
+    assert len(found) == count
+    assert (found.diff() > 0).all()
+    nearest = (modes.unsqueeze(-1) - found + pi).remainder(2 * pi).sub(pi).abs().amin(1)
+    assert nearest.max() < 0.01

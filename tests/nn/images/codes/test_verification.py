@@ -1,12 +1,16 @@
 """Codes that are drawn to see whether they are right."""
 
 import copy
+from math import pi
 
 import pytest
 import torch
 
 from tpr_attention.nn.images.codes import verification
-from tpr_attention.nn.images.codes.verification import verified
+from tpr_attention.nn.images.codes.pose_memory import ANGLE, SHAPE, PoseMemory
+from tpr_attention.nn.images.codes.verification import codes_of, verified
+
+from .known_codes import readable_decoder
 
 
 @pytest.fixture
@@ -57,3 +61,58 @@ def test_wrong_pixels_are_counted_along_outlines(own, monkeypatch):
         best, errors = verification._best(memory, tried, masks)
         assert torch.equal(errors, least.float())
         assert torch.equal(best, tried[torch.arange(len(tried)), which])
+
+
+@pytest.fixture(scope="module")
+def turned():
+    """A memory of a square and a kite, both at 39 angles, the decoder it belongs to, and its codes at one place."""
+    decoder = readable_decoder()
+    memory = PoseMemory(decoder, resolution=129)
+    memory.shapes[:2] = torch.eye(2, memory.shapes.shape[1])
+    memory.log_scales[:2, 0] = 0.0
+    memory.angles[:39] = 2 * pi / 39 * torch.arange(39) - 3
+    memory.places[:, 0] = torch.tensor([31.3, 30.8])
+    memory.colours[0] = 1.0
+    memory.reach.fill_(16.0)
+    line = 16 * torch.linspace(-1 - 2 / 126, 1 + 2 / 126, 129)
+    u, v = line, line.unsqueeze(-1)
+    square = torch.minimum(13.3 - u.abs(), 13.3 - v.abs())
+    kite = torch.minimum(8 - v, v + 10 - 2 * u.abs())
+    memory.templates[:2] = 4 * torch.stack([square, kite]).clamp(-3, 3)
+    memory.orders[:2] = torch.tensor([4, 1])
+    codes = torch.zeros(78, 6, dtype=torch.long)
+    codes[:, SHAPE], codes[:, ANGLE] = torch.arange(78) // 39, torch.arange(78) % 39
+    return memory, decoder, codes
+
+
+def test_angles_that_look_alike_are_told_apart_by_drawing(turned):
+    """Whichever of them was read. Turned by ten steps, a square is a quarter of a step from where it was."""
+    memory, decoder, codes = turned
+    masks = drawn(memory, codes)
+    assert len(masks[:39].unique(dim=0)) == 39
+    others = torch.randn(78, 5, decoder.filler_dim, generator=torch.Generator().manual_seed(0))
+    for steps in (0, 10, 20):
+        given = codes.clone()
+        given[:39, ANGLE] = (given[:39, ANGLE] + steps) % 39
+        read = memory.objects(given, others, decoder)
+        assert torch.equal(codes_of(memory, decoder, read, masks), codes)
+
+
+def test_nothing_is_drawn_where_no_angles_look_alike(turned, monkeypatch):
+    memory, decoder, codes = copy.deepcopy(turned)
+    memory.angles[9:] = 1e6
+    assert not memory.look_alike.any()
+    monkeypatch.delattr(verification, "_best")
+    few = codes[codes[:, ANGLE] < 9]
+    read = memory.objects(few, torch.randn(len(few), 5, decoder.filler_dim), decoder)
+    assert torch.equal(codes_of(memory, decoder, read, drawn(memory, few)), few)
+
+
+@pytest.mark.parametrize(("count", "alike"), [(0, []), (1, []), (9, []), (10, [0]), (20, [0, 2]), (39, [0, 2])])
+def test_angles_look_alike_beyond_the_symmetry_of_a_shape(count, alike, turned):
+    memory = copy.deepcopy(turned[0])
+    memory.angles[count:] = 1e6
+    memory.orders[:3] = torch.tensor([4, 1, 2])
+    expected = torch.zeros(len(memory.orders), dtype=torch.bool)
+    expected[alike] = True
+    assert torch.equal(memory.look_alike, expected)

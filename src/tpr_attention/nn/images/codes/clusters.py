@@ -1,5 +1,6 @@
 """Clusters without labels: how many there are is found."""
 
+import math
 from itertools import groupby
 
 import torch
@@ -7,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["centres_of", "modes_of"]
+__all__ = ["centres_of", "modes_around", "modes_of"]
 
 MOST_CENTRES = 8
 TRIES, ROUNDS = 4, 30
@@ -81,6 +82,25 @@ def modes_of(numbers: Float[Tensor, "b"], most: int = 64) -> Float[Tensor, "clus
         members = [numbers[nearest == k] for k in range(len(centres))]
         centres = torch.stack([part.median() for part in members if len(part)])
     return centres
+
+
+def modes_around(angles: Float[Tensor, "b"]) -> Float[Tensor, "clusters"]:
+    """The modes of angles, in order around the circle.
+
+    The circle is cut opposite to the mean direction; in the widest gap, if angles are all around.
+
+    >>> around = 2 * math.pi * torch.arange(9.0).repeat(100) / 9
+    >>> noise = torch.randn(900, generator=torch.Generator().manual_seed(0))
+    >>> modes_around(around + 0.02 * noise).diff().rad2deg().round().int().tolist()
+    [40, 40, 40, 40, 40, 40, 40, 40]
+    """
+    turn = 2 * math.pi
+    middle = torch.atan2(angles.sin().mean(), angles.cos().mean())
+    ordered = angles.remainder(turn).sort().values
+    gaps = torch.cat([ordered.diff(), ordered[:1] + turn - ordered[-1:]])
+    if gaps.max() < math.pi:
+        middle = ordered[gaps.argmax()] + gaps.max() / 2 - math.pi
+    return modes_of((angles - middle + math.pi).remainder(turn) - math.pi) + middle
 
 
 def _peaks(density: Float[Tensor, "cells"], width: float) -> Tensor:

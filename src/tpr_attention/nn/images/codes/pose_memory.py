@@ -4,18 +4,20 @@ import math
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from tpr_attention.functional.images.splines import knots, read_splines
-from tpr_attention.nn.images.codes.clusters import centres_of, modes_of
+from tpr_attention.nn.images.codes.clusters import centres_of, modes_around, modes_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
+from tpr_attention.nn.images.registration import symmetry_of
 
 __all__ = ["ACROSS", "ANGLE", "COLOUR", "DOWN", "FAR", "SCALE", "SHAPE", "Codes", "PoseMemory"]
 
 FAR = 1e6  # a code that is not used: nothing is near it
 MOST = {"shapes": 8, "scales": 16, "angles": 64, "places": 64, "colours": 8}
 SPARE = 0.1  # how much larger than its shapes a window is
+NEARER = 0.9  # of a step: angles that are nearer to each other than this, but for symmetries, look alike
 Codes = Int[Tensor, "b codes"]
 
 SHAPE, SCALE, ANGLE, ACROSS, DOWN, COLOUR = range(6)
@@ -31,7 +33,8 @@ class PoseMemory(nn.Module):
 
     Beside the codes it keeps `units`, how much larger the logarithms of scales of each shape are than what fillers
     decode to; `spread`, how far off a pose may be that is read, see `second_look`; and whether answers are drawn by
-    codes, `is_used`. They are zero until something sets them.
+    codes, `is_used`. They are zero until something sets them. `orders` says how often each shape is the same in a turn:
+    four times for a square; once, until something sets it.
 
     Args:
         resolution: Rows and columns of the coefficients of a template.
@@ -49,6 +52,7 @@ class PoseMemory(nn.Module):
     templates: Tensor
     reach: Tensor
     units: Tensor
+    orders: Tensor
     is_used: Tensor
     spread: Tensor
 
@@ -67,6 +71,7 @@ class PoseMemory(nn.Module):
         self.register_buffer("templates", like.new_zeros(MOST["shapes"], resolution, resolution))
         self.register_buffer("reach", like.new_ones(()))
         self.register_buffer("units", like.new_zeros(MOST["shapes"]))
+        self.register_buffer("orders", torch.ones(MOST["shapes"], dtype=torch.long, device=like.device))
         self.register_buffer("is_used", torch.zeros((), dtype=torch.bool, device=like.device))
         self.register_buffer("spread", like.new_zeros(3))
 
@@ -86,6 +91,14 @@ class PoseMemory(nn.Module):
         """How many places there are across and down."""
         return (self.places < FAR).sum(1)
 
+    @property
+    def look_alike(self) -> Bool[Tensor, "shapes"]:
+        """Shapes some of whose angles look alike: more than neighbouring ones do, as a turn later all is the same."""
+        known = self.angles[self.angles < FAR].sort().values
+        if len(known) < 2:
+            return torch.zeros_like(self.orders, dtype=torch.bool)
+        return known[-1] - known[0] > 2 * math.pi / self.orders - NEARER * known.diff().min()
+
     @torch.no_grad()
     def find(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder, generator: torch.Generator) -> None:
         """Find the codes of these objects, and take over the templates of a decoder."""
@@ -95,20 +108,27 @@ class PoseMemory(nn.Module):
         _store(self.shapes, torch.stack([objects[shape == k, 0].mean(0) for k in range(len(centres))]))
         _store(self.colours, centres_of(decoder.colours(objects), generator))
         pose = decoder.pose(objects)
-        angle = pose.angle
-        middle = torch.atan2(angle.sin().mean(), angle.cos().mean())
-        _store(self.angles, modes_of((angle - middle + math.pi).remainder(2 * math.pi) - math.pi) + middle)
+        _store(self.angles, modes_around(pose.angle))
         for number in shape.unique().tolist():  # type: ignore[no-untyped-call]
             _store(self.log_scales[number], modes_of(pose.log_scale[shape == number], MOST["scales"]))
         for axis in range(2):
             _store(self.places[axis], modes_of(pose.centre[:, axis]))
         self._crop(decoder)
 
+    @torch.no_grad()
+    def find_symmetries(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder) -> None:
+        """Find how often each shape is the same in a turn, as the largest of these objects shows it."""
+        shape, pose = self.read(objects, decoder)[:, SHAPE], decoder.pose(objects)
+        for number in range(self.counts["shapes"]):
+            largest = pose.log_scale.where(shape == number, -torch.inf).argmax().unsqueeze(0)
+            self.orders[number] = symmetry_of(decoder, self.shapes[number], pose.some(largest))
+
     def forget(self) -> None:
         """Be as empty as at the start."""
         for codes in (self.shapes, self.log_scales, self.angles, self.places, self.colours):
             codes.fill_(FAR)
         self.units.zero_()
+        self.orders.fill_(1)
         self.is_used.fill_(False)
 
     def _crop(self, decoder: TemplateDecoder) -> None:
