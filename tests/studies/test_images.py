@@ -234,7 +234,7 @@ def test_all_angles_are_measured_modulo_symmetry_too(document):
         "factors right modulo symmetry",
         "factors right modulo symmetry, worst test",
     ]
-    assert [row[1:] for row in table.texts()] == [["90.0 %", "80.0 %", "100 %", "100 %", "100 %", "100 %", "1"]]
+    assert [row[1:] for row in table.texts()] == [["85.0 %", "75.0 %", "100 %", "100 %", "100 %", "100 %", "2"]]
 
 
 def test_the_setup_that_is_found_out_shows_all_runs(whole):

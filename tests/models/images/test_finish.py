@@ -8,6 +8,7 @@ import torch
 
 from tpr_attention.models.images import image_model, teaching
 from tpr_attention.models.images.composer import ImageComposer
+from tpr_attention.nn.images.codes.pose_memory import PoseMemory
 from tpr_attention.nn.images.second_look import second_look
 
 from .cases import SIZES, seeded
@@ -125,6 +126,33 @@ def test_angles_that_look_alike_are_read_by_drawing(finished, batch, monkeypatch
             read = model.read(images)
             assert torch.equal(read, model.encoder(images)) != is_drawn
             assert not is_drawn or torch.equal(model.memory.read(read, model.decoder)[:, :-1], wanted[:, :-1])
+
+
+@pytest.mark.parametrize(("alike", "seen", "refined"), [(False, [6], [2]), (True, [6, 12], [1, 2])])
+def test_where_angles_look_alike_more_images_align_and_outlines_are_refined_twice(
+    alike, seen, refined, batch, monkeypatch
+):
+    """The second time templates are aligned as training left them."""
+    shortened(monkeypatch, ALIGNED=6, MORE_ALIGNED=12)
+    monkeypatch.setattr(PoseMemory, "look_alike", property(lambda memory: torch.full((8,), alike)))
+    monkeypatch.setattr(image_model, "codes_of", lambda memory, decoder, objects, _: memory.read(objects, decoder))
+    model = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
+    base, counts, gathered = model.decoder.base.detach().clone(), [], []
+
+    def align(decoder, objects, masks):
+        assert torch.equal(decoder.base, base)
+        decoder.base.data += 1e-3
+        counts.append(sum(map(len, masks)))
+        return torch.cat(objects)
+
+    def refine(memory, examples, count, iterations, generator):
+        gathered.append(count)
+        yield
+
+    monkeypatch.setattr(image_model, "align", align)
+    monkeypatch.setattr(image_model, "refine", refine)
+    go_through(model, 0, batch)
+    assert (counts, gathered) == (seen, refined)
 
 
 def test_before_it_is_finished_a_model_draws_by_fillers_that_it_reads_at_once(finished, batch):
