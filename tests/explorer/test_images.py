@@ -273,6 +273,12 @@ def test_weights_of_other_shapes_are_not_shown(trained):
     assert images.data([replace(trained, weights=weights)]) is None
 
 
+def test_memories_with_angles_that_look_alike_are_not_shown(trained):
+    """The page looks at images once, and does not tell such angles apart."""
+    orders = np.full_like(trained.weights["memory.orders"], 6)
+    assert images.data([replace(trained, weights={**trained.weights, "memory.orders": orders})]) is None
+
+
 def test_numbers_of_16_bits_are_unpacked(engine):
     numbers = np.array([0.0, -0.0, 1.0, -2.5, 6e-8, 1e-5, 65504.0, 0.1, -3e-3], dtype=np.float16)
     packed = pack({"numbers": numbers, "ones": np.ones(3, dtype=np.float32)})

@@ -40,7 +40,8 @@ NEAR = 3  # a point of a cubic spline has four coefficients around it in each di
 def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
     """The first model with a clean-up memory, on the union of splits if there is one; None if there is no model.
 
-    Left out are models of other parts, and weights whose shapes are no longer those of the model.
+    Left out are models of other parts, weights whose shapes are no longer those of the model, and memories some of
+    whose angles look alike: these are told apart by drawing, which the page does not do.
     """
     for one in sorted(filter(_is_shown, trained), key=_preference):
         task = make_task(one.spec.task, one.spec.seed)
@@ -52,7 +53,8 @@ def data(trained: Sequence[Trained]) -> dict[str, Any] | None:
         }:
             weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in one.weights.items()}
             model.load_state_dict(weights)
-            return _data(one, task, model)
+            if model.memory is None or not model.memory.look_alike.any():
+                return _data(one, task, model)
     return None
 
 
