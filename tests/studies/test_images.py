@@ -16,7 +16,17 @@ from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.images import IMAGES
-from tpr_attention.studies.images.contestants import FIRST_SEED, LATER, LONGER, MAIN, OTHERS, QUICK, STEPS, series_of
+from tpr_attention.studies.images.contestants import (
+    FIRST_SEED,
+    LATER,
+    LATEST,
+    LONGER,
+    MAIN,
+    OTHERS,
+    QUICK,
+    STEPS,
+    series_of,
+)
 from tpr_attention.studies.images.figures import UPDATE_SCALE
 from tpr_attention.training.curves import curve
 from tpr_attention.training.points import Point
@@ -256,7 +266,7 @@ def test_nothing_that_was_not_run_counts(whole, seed):
 def test_steps_may_be_fewer():
     assert {spec.training.steps for spec in IMAGES.specs(Setup(1, steps=7))} == {7}
     assert {spec.seed for spec in SPECS} == {
-        FIRST_SEED + later + number for later in (0, LATER, LATER + 100) for number in range(2)
+        FIRST_SEED + later + number for later in (0, LATER, LATEST) for number in range(2)
     }
 
 

@@ -132,27 +132,44 @@ def test_angles_that_look_alike_are_read_by_drawing(finished, batch, monkeypatch
 def test_where_angles_look_alike_more_images_align_and_outlines_are_refined_twice(
     alike, seen, refined, batch, monkeypatch
 ):
-    """The second time templates are aligned as training left them."""
+    """The second time templates are aligned as training left them. Codes are those that drawing tells."""
     shortened(monkeypatch, ALIGNED=6, MORE_ALIGNED=12)
     monkeypatch.setattr(PoseMemory, "look_alike", property(lambda memory: torch.full((8,), alike)))
-    monkeypatch.setattr(image_model, "codes_of", lambda memory, decoder, objects, _: memory.read(objects, decoder))
+    told = torch.tensor([[0, 0, 0, 0, 0, 0]])
+    for module in (image_model, teaching):
+        monkeypatch.setattr(module, "codes_of", lambda memory, decoder, objects, masks: told.expand(len(masks), -1))
     model = seeded(ImageComposer, 5, **SIZES, clean_up=True).eval()
-    base, counts, gathered = model.decoder.base.detach().clone(), [], []
+    before = [tensor.detach().clone() for tensor in (*model.encoder.parameters(), model.decoder.base)]
+    counts, gathered, composed = [], [], []
 
     def align(decoder, objects, masks):
-        assert torch.equal(decoder.base, base)
+        now = (*model.encoder.parameters(), decoder.base)
+        assert all(torch.equal(one, other) for one, other in zip(before, now, strict=True))
+        assert model.memory.counts["shapes"] == 0
         decoder.base.data += 1e-3
         counts.append(sum(map(len, masks)))
         return torch.cat(objects)
 
     def refine(memory, examples, count, iterations, generator):
         gathered.append(count)
+        assert (next(examples)[1] == 0).all()
         yield
+
+    def error(given):
+        composed.append(all(torch.equal(one, one[:1].expand_as(one)) for one in given[:3]))
+        return sum(tensor.sum() for tensor in model.composition.parameters()).square().expand(len(given[0]))
 
     monkeypatch.setattr(image_model, "align", align)
     monkeypatch.setattr(image_model, "refine", refine)
+    monkeypatch.setattr(model, "composition_error", error)
     go_through(model, 0, batch)
     assert (counts, gathered) == (seen, refined)
+    assert composed
+    assert all(composed)
+    drawn = []
+    monkeypatch.setattr(model.memory, "draw", lambda codes: drawn.append(codes) or torch.zeros(len(codes), 3, 64, 64))
+    go_through(model, 1, batch)
+    assert (drawn[0] == 0).all()
 
 
 def test_before_it_is_finished_a_model_draws_by_fillers_that_it_reads_at_once(finished, batch):

@@ -193,6 +193,21 @@ def test_of_angles_that_look_alike_the_nearest_should_be_read(near):
     torch.testing.assert_close(made.direction[~is_bar], plain.direction[~is_bar])
 
 
+def test_what_should_be_read_is_near_to_what_is_read(monkeypatch):
+    world, angles = World(), []
+    objects = teaching._Lessons.objects
+
+    def recorded(lessons, codes, near=None):
+        angles.append((world.memory.angles[codes[:, ANGLE]], near))
+        return objects(lessons, codes, near)
+
+    monkeypatch.setattr(teaching._Lessons, "objects", recorded)
+    pupil = Pupil(Reader(world), world.decoder, (), lambda given: given[0])
+    assert len(list(teach(pupil, world.memory, world.objects, iter(()), 1, torch.Generator().manual_seed(0)))) == 1
+    ((wanted, near),) = angles
+    torch.testing.assert_close(near, wanted, atol=1e-3, rtol=0)  # this reader knows all images by heart
+
+
 def test_without_codes_the_decoder_is_sharpened(monkeypatch):
     """By poses that are corrected: positions are read too far right and down."""
     monkeypatch.setattr(teaching, "RATES", {"decoder": 0.03})

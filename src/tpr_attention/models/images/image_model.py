@@ -23,11 +23,13 @@ __all__ = ["ImageModel", "Images", "Objects"]
 
 LOOKED_AT = 8_000  # images whose fillers those of codes are made of; in which codes are sought, if nothing is aligned
 FITTED = 600  # steps: see `fit`
-ALIGNED, MORE_ALIGNED = 1_536, 6_144  # images that templates are aligned by; the latter if angles look alike
+ALIGNED = 1_536  # images that templates are aligned by
+MORE_ALIGNED = 6_144  # images that they are aligned by anew, if angles look alike
 FEWEST_READ = 0.8  # the share of images that must be read rightly, for codes to be taught
 FIRST_TAUGHT, TAUGHT = 1_500, 4_500  # steps: see `teach`, before outlines are refined and after that
 SHARPENED = 1_000  # steps: see `sharpen`, without codes
-FIRST_REFINED, REFINED = (1_000, 1_080), (3_000, 1_080)  # steps: see `refine`; the former if angles look alike
+REFINED = (3_000, 1_080)  # steps: see `refine`
+FIRST_REFINED = (1_000, 1_080)  # further ones before these, if angles look alike
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
 
 
@@ -94,7 +96,10 @@ class ImageModel(nn.Module):
 
     @property
     def finishing_steps(self) -> tuple[int, ...]:
-        """The steps that find codes, refine what they draw and teach them, and the one that decides on their use."""
+        """The steps that find codes, refine what they draw and teach them, and the one that decides on their use.
+
+        What is done besides, where angles look alike, is not counted.
+        """
         return () if self.memory is None else (FIRST_TAUGHT + FITTED + sum(REFINED) + TAUGHT, 1)
 
     def finish(self, stage: int, batches: Iterable[Examples], generator: torch.Generator) -> Iterator[None]:
@@ -119,7 +124,7 @@ class ImageModel(nn.Module):
         before = [tensor.detach().clone() for part in (encoder, decoder) for tensor in part.parameters()]
         aligned = self._aligned(memory, batches, ALIGNED, generator)
         yield
-        if memory.look_alike.any():  # there are many angles, and each must be seen
+        if memory.look_alike.any():  # there are many angles, and each must be seen; if it fails now, nothing is aligned
             self._forget(memory, before)
             aligned = self._aligned(memory, batches, MORE_ALIGNED, generator)
             yield

@@ -104,15 +104,38 @@ def test_nothing_is_drawn_where_no_angles_look_alike(turned, monkeypatch):
     assert not memory.look_alike.any()
     monkeypatch.delattr(verification, "_best")
     few = codes[codes[:, ANGLE] < 9]
-    read = memory.objects(few, torch.randn(len(few), 5, decoder.filler_dim), decoder)
+    read = memory.objects(few, torch.ones(len(few), 5, decoder.filler_dim), decoder)
     assert torch.equal(codes_of(memory, decoder, read, drawn(memory, few)), few)
 
 
 @pytest.mark.parametrize(("count", "alike"), [(0, []), (1, []), (9, []), (10, [0]), (20, [0, 2]), (39, [0, 2])])
 def test_angles_look_alike_beyond_the_symmetry_of_a_shape(count, alike, turned):
+    """In whatever order they are, and if one was found twice. Shapes that are not there have none."""
     memory = copy.deepcopy(turned[0])
     memory.angles[count:] = 1e6
-    memory.orders[:3] = torch.tensor([4, 1, 2])
+    memory.shapes[2] = 3.0
+    memory.orders[:4] = torch.tensor([4, 1, 2, 4])
     expected = torch.zeros(len(memory.orders), dtype=torch.bool)
     expected[alike] = True
     assert torch.equal(memory.look_alike, expected)
+    memory.angles[:count] = memory.angles[:count].flip(0)
+    assert torch.equal(memory.look_alike, expected)
+    if count > 2:
+        memory.angles[count] = memory.angles[0] + 1e-3
+        assert torch.equal(memory.look_alike, expected)
+
+
+def test_angles_between_those_of_a_symmetry_do_not_look_alike(turned):
+    """They are as far apart as others are: of 0, 10 and 130 degrees, 40 are left of the last modulo 90."""
+    memory = copy.deepcopy(turned[0])
+    memory.angles.fill_(1e6)[:3] = torch.tensor([0.0, 10.0, 130.0]).deg2rad()
+    assert not memory.look_alike.any()
+
+
+def test_outlines_are_those_of_pixels_that_are_on(turned):
+    """However soft an image is."""
+    memory, decoder, codes = turned
+    masks = drawn(memory, codes)
+    read = memory.objects(codes, torch.ones(len(codes), 5, decoder.filler_dim), decoder)
+    soft = 0.1 + 0.8 * masks + 0.1 * torch.rand(masks.shape, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(codes_of(memory, decoder, read, soft), codes)

@@ -17,7 +17,7 @@ __all__ = ["ACROSS", "ANGLE", "COLOUR", "DOWN", "FAR", "SCALE", "SHAPE", "Codes"
 FAR = 1e6  # a code that is not used: nothing is near it
 MOST = {"shapes": 8, "scales": 16, "angles": 64, "places": 64, "colours": 8}
 SPARE = 0.1  # how much larger than its shapes a window is
-NEARER = 0.9  # of a step: angles that are nearer to each other than this, but for symmetries, look alike
+NEARER = 0.9  # of a step between angles: those that are nearer than this modulo a symmetry look alike
 Codes = Int[Tensor, "b codes"]
 
 SHAPE, SCALE, ANGLE, ACROSS, DOWN, COLOUR = range(6)
@@ -93,15 +93,21 @@ class PoseMemory(nn.Module):
 
     @property
     def look_alike(self) -> Bool[Tensor, "shapes"]:
-        """Shapes some of whose angles look alike: more than neighbouring ones do, as a turn later all is the same."""
+        """Shapes that have two angles which are nearer to each other modulo their symmetry than angles usually are."""
         known = self.angles[self.angles < FAR].sort().values
         if len(known) < 2:
             return torch.zeros_like(self.orders, dtype=torch.bool)
-        return known[-1] - known[0] > 2 * math.pi / self.orders - NEARER * known.diff().min()
+        turns = (known.unsqueeze(-1) - known).remainder(2 * math.pi)
+        plain = torch.minimum(turns, 2 * math.pi - turns)
+        period = (2 * math.pi / self.orders.to(turns))[:, None, None]
+        apart = torch.minimum(turns.remainder(period), (-turns).remainder(period))
+        nearer = (apart < NEARER * known.diff().median()) & (apart < NEARER * plain)
+        return nearer.any((1, 2)) & (self.shapes[:, 0] < FAR)
 
     @torch.no_grad()
     def find(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder, generator: torch.Generator) -> None:
         """Find the codes of these objects, and take over the templates of a decoder."""
+        self.forget()
         seen = decoder.seen(objects[:, 0])
         centres = centres_of(seen, generator)
         shape = torch.cdist(seen, centres).argmin(1)

@@ -1,7 +1,7 @@
 """Codes that are verified by drawing them: what has the fewest wrong pixels along the outline of an image is right.
 
-An outline is drawn well at every place, also where it was never read. Drawing also tells angles apart that no network
-can: those of a square, which hardly changes when it is turned by 90 degrees.
+An outline is drawn well at every place, also where it was never read. Drawing also tells angles apart that a
+continuous encoder does not: those of a square, which hardly changes when it is turned by 90 degrees.
 """
 
 import torch
@@ -28,8 +28,10 @@ Tried = Int[Tensor, "b tried codes"]
 def codes_of(memory: PoseMemory, decoder: TemplateDecoder, objects: Float[Tensor, "b r f"], masks: Masks) -> Codes:
     """The codes of images, as their objects are read.
 
-    Where angles of a shape look alike, all are drawn, and the one with the fewest wrong pixels is taken.
+    Where angles of a shape look alike, all are drawn, and the one with the fewest wrong pixels is taken; of several the
+    first.
     """
+    masks = (masks > 0.5).to(masks)  # soft or noisy ones have outlines everywhere
     codes = memory.read(objects, decoder)
     alike = memory.look_alike[codes[:, SHAPE]].nonzero().flatten()
     if len(alike):
