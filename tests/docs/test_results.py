@@ -13,10 +13,11 @@ from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.images.contestants import FIRST_SEED, MAIN, series_of
-from tpr_attention.studies.images.values import ON_UNION, after_training, conditions_of, finished_of
+from tpr_attention.studies.images.values import ON_UNION, after_training, conditions_of, finished, finished_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 STORE = DOCS / "results" / "images"
+OWN = Setup(seeds=5, steps=10_000, first_seed=FIRST_SEED)
 
 
 def table_lines(text):
@@ -35,18 +36,42 @@ def test_tables_of_images_are_made_of_stored_numbers(written):
     assert table_lines(written) == shown
 
 
-def test_the_page_on_pixels_has_stored_numbers_of_contestants():
-    """Intersection over union after training: in distribution, and in the worst test, of all stored seeds."""
+@pytest.fixture(scope="module")
+def results():
     store = Store(STORE)
-    results, setup = compose(store, infer_setup(store))[1], Setup(seeds=5, steps=10_000, first_seed=FIRST_SEED)
+    return compose(store, infer_setup(store))[1]
+
+
+def rows_of(header):
+    """The cells of a table of the page on pixels."""
+    table = (DOCS / "pixels.md").read_text().split(header)[1].split("\n\n")[0]
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_page_on_pixels_has_stored_numbers_of_contestants(results):
+    """Intersection over union after training: in distribution, and in the worst test, over all stored seeds."""
     expected = {}
-    for name, series in finished_of(ON_UNION, results, setup).items():
+    for name, series in finished_of(ON_UNION, results, OWN).items():
         iou = {test: after_training(results, series, test, "iou").mean() for test in conditions_of("union")}
         words = series.label.removesuffix(", clean-up") if name == "union" else series.label
-        expected[words] = f"{iou.pop('in_distribution'):.3f}", f"{min(iou.values()):.3f}", str(len(series.specs))
-    table = (DOCS / "pixels.md").read_text().split("| encoder | composition | decoder |")[1].split("\n\n")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
-    assert {", ".join(row[:3]): tuple(row[3:]) for row in rows} == expected
+        expected[words] = [f"{iou.pop('in_distribution'):.3f}", f"{min(iou.values()):.3f}", str(len(series.specs))]
+    found = {", ".join(row[:3]): row[3:] for row in rows_of("| encoder | composition | decoder |")}
+    assert found == expected
+
+
+def test_the_page_on_pixels_has_stored_numbers_of_published_splits(results):
+    """Loss and squared error as sums over an image, over three seeds, in distribution and held out."""
+    found = {row[0]: row[2:6] for row in rows_of("| split | held out | loss |")}
+    published = finished("published", results, OWN)
+    assert {len(series.specs) for series in published.values()} == {3}
+    assert found == {
+        split: [
+            f"{results.final(series, test, metric).mean():.2f}"
+            for metric in ("nll", "sse")
+            for test in ("in_distribution", "ood")
+        ]
+        for split, series in published.items()
+    }
 
 
 def test_what_is_kept_of_a_store(tmp_path, monkeypatch):

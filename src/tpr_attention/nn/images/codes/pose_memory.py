@@ -106,7 +106,7 @@ class PoseMemory(nn.Module):
 
     @torch.no_grad()
     def find(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder, generator: torch.Generator) -> None:
-        """Find the codes of these objects, and take over the templates of a decoder."""
+        """Find the codes of these objects instead of those there were, and take over the templates of a decoder."""
         self.forget()
         seen = decoder.seen(objects[:, 0])
         centres = centres_of(seen, generator)
