@@ -1,11 +1,12 @@
 """Clusters without labels: how many there are is found."""
 
 import math
-from itertools import groupby
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 __all__ = ["centres_of", "modes_around", "modes_of"]
@@ -15,6 +16,7 @@ TRIES, ROUNDS = 4, 30
 FALL, NOTHING = 0.2, 1e-6
 FINEST, WIDTHS = 4096, 24  # cells of the density, and widths of its kernel that are tried
 LEAST_SHARE = 0.1  # of the highest mode: what is lower is noise
+LITTLE = 0.5  # of the lower of two modes: with less between them, they are apart
 
 
 def centres_of(points: Float[Tensor, "b entries"], generator: torch.Generator) -> Float[Tensor, "clusters entries"]:
@@ -58,7 +60,8 @@ def modes_of(numbers: Float[Tensor, "b"], most: int = 64) -> Float[Tensor, "clus
     """The modes of numbers along a line, from low to high.
 
     The density is smoothed with kernels from fine to coarse. The number of modes, up to `most`, that stays the same
-    over most of these widths is taken, at the finest width that has it. A mode is the median of what is nearest to it.
+    over most of these widths is taken, at the finest width that has it. Widths count where there is little between
+    modes, if there are any: wide kernels leave some waves of many modes. A mode is the median of what is nearest to it.
 
     >>> numbers = torch.arange(5.0).repeat(100) + 0.05 * torch.randn(500, generator=torch.Generator().manual_seed(0))
     >>> modes_of(numbers).round().int().tolist()
@@ -71,11 +74,12 @@ def modes_of(numbers: Float[Tensor, "b"], most: int = 64) -> Float[Tensor, "clus
     density = torch.histc(numbers, FINEST, float(low), float(high))
     # from a cell to an eighth of the line, in steps of equal ratio
     widths = torch.logspace(0, 9, WIDTHS, base=2.0, device=numbers.device, dtype=numbers.dtype)
-    peaks = [_peaks(density, float(width)) for width in widths]
-    counts = [len(one) for one in peaks]
-    few = {count for count in counts if count <= max(most, min(counts))}
+    found = [_peaks(density, float(width)) for width in widths]
+    apart = [one for one in found if len(one.places) <= most and one.are_apart]
+    counts = [len(one.places) for one in found]
+    few = {len(one.places) for one in apart} or {count for count in counts if count <= max(most, min(counts))}
     usual = max(few, key=lambda count: (_longest(counts, count), -count))
-    some = peaks[counts.index(usual)][:: -(-usual // most)]  # all of them, unless no width has as few as `most`
+    some = found[counts.index(usual)].places[:: -(-usual // most)]  # all, unless no width has as few as `most`
     centres = low + (some.to(numbers) + 0.5) * cell
     for _ in range(3):
         nearest = (numbers.unsqueeze(-1) - centres).abs().argmin(1)
@@ -103,15 +107,27 @@ def modes_around(angles: Float[Tensor, "b"]) -> Float[Tensor, "clusters"]:
     return modes_of((angles - middle + math.pi).remainder(turn) - math.pi) + middle
 
 
-def _peaks(density: Float[Tensor, "cells"], width: float) -> Tensor:
-    """Where a density that is smoothed with a normal kernel of this width has its modes."""
+class _Peaks(NamedTuple):
+    """Where a smooth density has its modes, and whether there is little between most of them."""
+
+    places: Int[Tensor, "modes"]
+    are_apart: bool
+
+
+def _peaks(density: Float[Tensor, "cells"], width: float) -> _Peaks:
+    """The modes of a density that is smoothed with a normal kernel of this width."""
     reach = int(4 * width) + 1
     offsets = torch.arange(-reach, reach + 1, device=density.device, dtype=density.dtype)
     kernel = torch.exp(-0.5 * (offsets / width).square())
     smooth = F.conv1d(F.pad(density, (reach, reach))[None, None], kernel[None, None])[0, 0]
     padded = F.pad(smooth, (1, 1))
     is_peak = (smooth > padded[:-2]) & (smooth >= padded[2:]) & (smooth > LEAST_SHARE * smooth.max())
-    return is_peak.nonzero().flatten()
+    places = is_peak.nonzero().flatten()
+    if len(places) < 2:
+        return _Peaks(places, True)
+    between = torch.stack([smooth[one:other].min() for one, other in pairwise(places.tolist())])
+    lower = torch.minimum(smooth[places[:-1]], smooth[places[1:]])
+    return _Peaks(places, bool((between / lower).median() < LITTLE))
 
 
 def _longest(counts: list[int], wanted: int) -> int:
