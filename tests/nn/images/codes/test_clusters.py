@@ -103,6 +103,14 @@ def test_more_modes_than_there_may_be_are_not_found(generator):
         assert 1 <= len(modes_of(numbers, most=most)) <= most
 
 
+@pytest.mark.parametrize("seed", [8, 17, 19, 22, 52])
+def test_waves_that_wide_kernels_leave_are_no_modes(seed):
+    """In these numbers three to eight of them stay the same over more widths than the 32 modes do."""
+    generator = torch.Generator().manual_seed(seed)
+    numbers = torch.randint(32, (700,), generator=generator) + 0.17 * torch.randn(700, generator=generator)
+    torch.testing.assert_close(modes_of(numbers), torch.arange(32.0), rtol=0, atol=0.3)
+
+
 def test_modes_do_not_depend_on_order_place_or_unit(generator):
     numbers = noisy(torch.arange(5.0, dtype=torch.float64), 60, 0.05, generator)
     found = modes_of(numbers)
