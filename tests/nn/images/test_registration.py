@@ -8,7 +8,7 @@ import torch
 from tpr_attention.nn.images.alignment import align
 from tpr_attention.nn.images.codes.pose_memory import PoseMemory
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
-from tpr_attention.nn.images.registration import fillers_that_cover, register, symmetry_of
+from tpr_attention.nn.images.registration import fillers_that_cover, find_symmetries, register, symmetry_of
 
 FILLERS = torch.eye(3, 8)  # of a triangle, a square and a bar
 SYMMETRIES = [1, 4, 2]
@@ -193,7 +193,7 @@ def test_a_memory_finds_how_often_each_of_its_shapes_is_the_same_in_a_turn():
     memory.shapes[:3] = FILLERS[own]
     generator = torch.Generator().manual_seed(0)
     objects, _ = made(decoder, torch.randint(3, (30,), generator=generator), poses(30, generator))
-    memory.find_symmetries(objects, decoder)
+    find_symmetries(memory, decoder, objects)
     assert memory.orders.tolist() == [SYMMETRIES[number] for number in own] + [1] * 5
     memory.forget()
     assert (memory.orders == 1).all()

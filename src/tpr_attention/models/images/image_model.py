@@ -17,6 +17,7 @@ from tpr_attention.nn.images.codes.refinement import fit, refine
 from tpr_attention.nn.images.codes.verification import MOST_WRONG, codes_of, verified
 from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pixels import Masks
+from tpr_attention.nn.images.registration import find_symmetries
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
 
 __all__ = ["ImageModel", "Images", "Objects"]
@@ -160,7 +161,7 @@ class ImageModel(nn.Module):
         aligned = align(decoder, *self._of_examples(batches, count))
         if aligned is not None:
             memory.find(aligned, decoder, generator)
-            memory.find_symmetries(aligned, decoder)
+            find_symmetries(memory, decoder, aligned)
         return aligned
 
     @torch.no_grad()

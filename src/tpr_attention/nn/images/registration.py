@@ -11,11 +11,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tpr_attention.nn.images.codes.pose_memory import SHAPE, PoseMemory
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
 from tpr_attention.nn.images.pixels import Masks, rotated
 from tpr_attention.nn.images.second_look import DIRECTIONS, Look
 
-__all__ = ["Registered", "fillers_that_cover", "register", "symmetry_of", "turned_on"]
+__all__ = ["Registered", "fillers_that_cover", "find_symmetries", "register", "symmetry_of", "turned_on"]
 
 SPREAD = (1.0, 0.5, 0.3)  # pixels, radians, and of a scale: how far off a start may be
 TRIED = 6  # directions that are corrected
@@ -151,3 +152,12 @@ def symmetry_of(decoder: TemplateDecoder, filler: Float[Tensor, "f"], pose: Pose
         if (found - beside)[0, 2].abs() < SAME_ANGLE and look.wrong(found) <= _enough(look):
             return order
     return 1
+
+
+@torch.no_grad()
+def find_symmetries(memory: PoseMemory, decoder: TemplateDecoder, objects: Float[Tensor, "b r f"]) -> None:
+    """Let a memory know how often each of its shapes is the same in a turn, as the largest of these objects shows it."""
+    shape, pose = memory.read(objects, decoder)[:, SHAPE], decoder.pose(objects)
+    for number in range(memory.counts["shapes"]):
+        largest = pose.log_scale.where(shape == number, -torch.inf).argmax().unsqueeze(0)
+        memory.orders[number] = symmetry_of(decoder, memory.shapes[number], pose.some(largest))

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from tpr_attention.functional.images.splines import knots, read_splines
 from tpr_attention.nn.images.codes.clusters import centres_of, modes_around, modes_of
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
-from tpr_attention.nn.images.registration import symmetry_of
 
 __all__ = ["ACROSS", "ANGLE", "COLOUR", "DOWN", "FAR", "SCALE", "SHAPE", "Codes", "PoseMemory"]
 
@@ -120,14 +119,6 @@ class PoseMemory(nn.Module):
         for axis in range(2):
             _store(self.places[axis], modes_of(pose.centre[:, axis]))
         self._crop(decoder)
-
-    @torch.no_grad()
-    def find_symmetries(self, objects: Float[Tensor, "b r f"], decoder: TemplateDecoder) -> None:
-        """Find how often each shape is the same in a turn, as the largest of these objects shows it."""
-        shape, pose = self.read(objects, decoder)[:, SHAPE], decoder.pose(objects)
-        for number in range(self.counts["shapes"]):
-            largest = pose.log_scale.where(shape == number, -torch.inf).argmax().unsqueeze(0)
-            self.orders[number] = symmetry_of(decoder, self.shapes[number], pose.some(largest))
 
     def forget(self) -> None:
         """Be as empty as at the start."""
