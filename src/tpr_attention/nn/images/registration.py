@@ -156,7 +156,7 @@ def symmetry_of(decoder: TemplateDecoder, filler: Float[Tensor, "f"], pose: Pose
 
 @torch.no_grad()
 def find_symmetries(memory: PoseMemory, decoder: TemplateDecoder, objects: Float[Tensor, "b r f"]) -> None:
-    """Let a memory know how often each of its shapes is the same in a turn, as the largest of these objects shows it."""
+    """Let a memory know how often each of its shapes is the same in a turn, as the largest of its objects shows."""
     shape, pose = memory.read(objects, decoder)[:, SHAPE], decoder.pose(objects)
     for number in range(memory.counts["shapes"]):
         largest = pose.log_scale.where(shape == number, -torch.inf).argmax().unsqueeze(0)
