@@ -147,6 +147,25 @@ def test_aligned_objects_have_the_pose_of_what_their_properties_come_from(seed):
     assert turns(first.angle, last.angle, 2 * math.pi)[changed].median() < 0.02
 
 
+@pytest.mark.parametrize(("off", "is_moved"), [((1.2, -0.6), True), ((0.1, 0.1), False)])
+def test_aligned_shapes_turn_around_the_point_that_answers_tell(off, is_moved):
+    """A third of the answers has another angle than the reference, in the same place. What is near is left as it is."""
+    frames = [(0.3, 0.0, *off), (0.5, 0.1, 0.8, -0.5), (-2.0, -0.1, -0.6, 0.4)]
+    generator = torch.Generator().manual_seed(0)
+    decoder, (shapes, common) = decoder_of(frames), triplets(generator, count=180)
+    answer = torch.where(torch.arange(180) % 3 == 1, common[1].angle, common[0].angle)
+    common[2] = Pose.at_angle(common[0].centre, answer, common[0].log_scale)
+    with torch.no_grad():
+        pose = decoder.pose(align(decoder, *images_of(decoder, shapes, common, frames)))
+    true = Pose(*(torch.cat(parts) for parts in zip(*common, strict=True)))
+    apart = (pose.centre - true.centre).norm(dim=-1).median()
+    if is_moved:
+        assert apart < 0.1
+    else:  # then other shapes turn around the same point
+        middle = torch.tensor(off).norm() * true.log_scale.exp().mean()
+        assert apart == pytest.approx(float(middle), rel=0.3)
+
+
 def unchanged(decoder, objects, masks):
     before = [tensor.clone() for tensor in decoder.parameters()]
     assert align(decoder, objects, masks) is None

@@ -5,7 +5,8 @@ r"""One frame for all shapes: templates turned, moved and scaled until propertie
 How a template lies in its own frame is free, and training may leave each shape with an angle a_s, a size g_s and a
 middle v_s of its own, or one shape with several templates. What composition does with them tells: where an answer has
 another shape than the reference, all else is the same, and so must the pose be. Every shape is compared with one that
-has the least symmetry; what is symmetric has several angles, of which the one that the others have is taken.
+has the least symmetry; what is symmetric has several angles, of which the one that the others have is taken. Where that
+one has another angle in the answer, its place is the same: this tells around which point of its template it turns.
 """
 
 import math
@@ -27,6 +28,8 @@ SEARCHED = 200  # images in which templates are sought
 FEWEST = 0.02  # the share of images that a template must have, to be kept
 FEWEST_PAIRS = 3
 MOST_APART = (0.1, 0.05, 0.5)  # radians, of a size, and pixels: how far pairs may be from their frame, in the median
+TURNED = 0.3  # radians: pairs with less between their angles do not tell around which point
+NEAR = 0.25  # pixels: a middle that is nearer to this point is left where it is, as outlines are refined later
 SURE = 0.01  # of the images of the anchor: an angle that fewer have may be read wrongly
 FEWEST_SURE = 3
 STEPS = 60  # angles that are tried at once
@@ -72,8 +75,10 @@ def align(
         angles[number] = one.angle(2 * math.pi / orders[number])
     found = turned_on(decoder, fillers, seen, found, _turns_to(anchor, found, angles, orders))
     common = _Frame(angles, torch.zeros_like(angles), seen.new_zeros(len(orders), 2))
+    common.middle[anchor] = _Pairs.of(found, count, anchor, anchor).middle()
+    about = found._replace(pose=_moved(found, common.middle))
     for number in others:
-        frame, agree = _Pairs.of(found, count, number, anchor).frame(angles[number])
+        frame, agree = _Pairs.of(about, count, number, anchor).frame(angles[number])
         if not agree:
             return None
         for table, value in zip(common, frame, strict=True):
@@ -138,6 +143,21 @@ class _Pairs(NamedTuple):
         agree = all(bool(one <= most) for one, most in zip(apart, MOST_APART, strict=True))
         return _Frame(angle + turn, log_size, middle), agree
 
+    def middle(self) -> Float[Tensor, "2"]:
+        """Around which point of its template a shape turns that has the same place in both images of each pair.
+
+        The origin, if that is near, or if pairs do not agree.
+        """
+        turned = _around(self.own.angle - self.other.angle, 2 * math.pi).abs() > TURNED
+        own, other = self.own.some(turned), self.other.some(turned)
+        origin = own.centre.new_zeros(2)
+        if len(own.centre) < FEWEST_PAIRS:
+            return origin
+        each = torch.linalg.solve(_onto_pixels(own) - _onto_pixels(other), other.centre - own.centre)
+        found = each.median(0).values
+        agree = (each - found).abs().median() <= MOST_APART[-1]
+        return found if agree and found.norm() > NEAR else origin
+
 
 def _turns_to(
     anchor: int, found: Registered, angles: Float[Tensor, "shapes"], orders: Sequence[int]
@@ -156,10 +176,24 @@ def _turns_to(
 
 def _reframed(found: Registered, frames: _Frame) -> Pose:
     """Poses in the frame of all."""
-    angle, log_size, middle = (part[found.shape] for part in frames)
+    pose = _moved(found, frames.middle)
+    return Pose.at_angle(
+        pose.centre, pose.angle - frames.angle[found.shape], pose.log_scale - frames.log_size[found.shape]
+    )
+
+
+def _moved(found: Registered, middles: Float[Tensor, "shapes 2"]) -> Pose:
+    """Poses whose centres are where templates have their middles."""
     pose = found.pose
-    centre = pose.centre + torch.exp(pose.log_scale).unsqueeze(-1) * rotated(middle, -pose.angle)
-    return Pose.at_angle(centre, pose.angle - angle, pose.log_scale - log_size)
+    away = torch.exp(pose.log_scale).unsqueeze(-1) * rotated(middles[found.shape], -pose.angle)
+    return pose._replace(centre=pose.centre + away)
+
+
+def _onto_pixels(pose: Pose) -> Float[Tensor, "b 2 2"]:
+    """Matrices that take points of templates to pixels, but for the centre."""
+    axes = torch.eye(2, device=pose.angle.device, dtype=pose.angle.dtype)
+    turned = rotated(axes, -pose.angle.unsqueeze(-1)).mT
+    return torch.exp(pose.log_scale)[:, None, None] * turned
 
 
 def _upright(template: Float[Tensor, "row column"]) -> Float[Tensor, ""]:

@@ -8,8 +8,7 @@ from tpr_attention.nn.images.codes.pose_memory import FAR, PoseMemory
 
 __all__ = ["even_out", "units_of"]
 
-EVEN = 0.02  # of a step: how far codes may be from evenly spaced ones
-ALIKE = 0.1  # of a step: how far scales of shapes may be apart, but for a factor
+NEARLY = 0.1  # of a step: how far codes may be from evenly spaced ones, and scales of shapes apart, but for a factor
 
 
 @torch.no_grad()
@@ -41,7 +40,7 @@ def _even(codes: Float[Tensor, "most"]) -> None:
     number = number - number.mean()
     step = (number @ found) / number.square().sum()
     line = found.mean() + step * number
-    if (found - line).abs().max() <= EVEN * step:
+    if (found - line).abs().max() <= NEARLY * step:
         codes[:used] = line.to(codes)
 
 
@@ -59,6 +58,6 @@ def units_of(memory: PoseMemory) -> Float[Tensor, "clusters"]:
     scales = memory.log_scales[:known, used[0]]
     found = scales.mean(1) - scales.mean()
     common = scales - found.unsqueeze(-1)
-    if scales.shape[1] < 2 or (common - common.mean(0)).abs().max() <= ALIKE * common.mean(0).diff().min():
+    if scales.shape[1] < 2 or (common - common.mean(0)).abs().max() <= NEARLY * common.mean(0).diff().min():
         units[:known] = found
     return units
