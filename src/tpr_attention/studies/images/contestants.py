@@ -199,6 +199,7 @@ DECODERS = {
             "model": "images-decoder",
             "model.decoder": name,
         },
+        seeds=1 if name == "pixel" else MOST_SEEDS,
     )
     for name, words, look in (
         ("template", "template", _MAIN_LOOK),

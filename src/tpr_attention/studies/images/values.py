@@ -19,6 +19,7 @@ __all__ = [
     "conditions_of",
     "finished",
     "finished_of",
+    "late_in_training",
     "stored_of",
 ]
 
@@ -29,6 +30,8 @@ TESTS = {
 }
 HELD_OUT = "square_pos.ood_composition"
 """The test that stands for all others where one is shown: squares in the right half as answers."""
+LATE = 0.9
+"""The share of the steps after which little should change."""
 ON_UNION = {"union": MAIN["union"], "quick": QUICK["quick"], **OTHERS}
 """All contestants on the union of the splits, the main model first."""
 
@@ -69,6 +72,16 @@ def after_training(results: Results, series: Series, condition: str, metric: str
     if course is None:
         return np.array([])
     found: Float[np.ndarray, n] = course.values[:, course.steps == series.specs[0].training.steps][:, 0]
+    return found
+
+
+def late_in_training(results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
+    """The value of each run when its last tenth of steps begins."""
+    course = results.course(series, condition, metric)
+    if course is None:
+        return np.array([])
+    late = course.steps >= LATE * series.specs[0].training.steps
+    found: Float[np.ndarray, n] = course.values[:, late][:, 0]
     return found
 
 
