@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 
-from tpr_attention.nn.images.alignment import align
+from tpr_attention.nn.images.alignment import _Pairs, align
 from tpr_attention.nn.images.codes.pose_memory import PoseMemory
 from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.pixels import rotated
 from tpr_attention.nn.images.registration import fillers_that_cover, find_symmetries, register, symmetry_of
 
 FILLERS = torch.eye(3, 8)  # of a triangle, a square and a bar
@@ -164,6 +165,18 @@ def test_aligned_shapes_turn_around_the_point_that_answers_tell(off, is_moved):
     else:  # then other shapes turn around the same point
         middle = torch.tensor(off).norm() * true.log_scale.exp().mean()
         assert apart == pytest.approx(float(middle), rel=0.3)
+
+
+@pytest.mark.parametrize(("count", "noise", "expected"), [(40, 0.0, (1.2, -0.6)), (40, 9.0, (0, 0)), (2, 0.0, (0, 0))])
+def test_the_point_is_the_origin_where_pairs_are_few_or_do_not_agree(count, noise, expected, generator):
+    middle = torch.tensor([1.2, -0.6])
+    place = 32 + torch.rand(count, 2, generator=generator)
+    both = []
+    for angle in (torch.linspace(0, 1, count), torch.linspace(2, 4, count)):
+        log_scale = -0.5 * torch.rand(count, generator=generator)
+        centre = place - log_scale.exp().unsqueeze(-1) * rotated(middle, -angle)
+        both.append(Pose.at_angle(centre + noise * torch.rand(count, 2, generator=generator), angle, log_scale))
+    torch.testing.assert_close(_Pairs(*both).middle(), torch.tensor(expected, dtype=torch.float32))
 
 
 def unchanged(decoder, objects, masks):
