@@ -1,7 +1,6 @@
 """The image study: its runs, and what its report says of a part of them."""
 
 import random
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from tpr_attention.models.build import build
 from tpr_attention.models.images.composer import EAGER
 from tpr_attention.report.drawings import AnswerGrid
 from tpr_attention.report.markdown import markdown
-from tpr_attention.report.results import Course, Results
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
@@ -30,7 +28,6 @@ from tpr_attention.studies.images.contestants import (
     series_of,
 )
 from tpr_attention.studies.images.figures import UPDATE_SCALE
-from tpr_attention.studies.images.values import late_in_training
 from tpr_attention.training.curves import curve
 from tpr_attention.training.points import Point
 from tpr_attention.training.prepare import make_task
@@ -88,27 +85,6 @@ def test_contestants_are_compared_before_the_clean_up(document):
     assert len(table.rows) == 2 + len(OTHERS)  # with the quick version
     assert {tuple(row[1:7]) for row in table.texts()} == {("0.10", "0.10", "0.5", "0.25", "25.0 %", "25.0 %")}
     assert {row[9] for row in table.rows} == {1.0, 1.5}  # CPU seconds: the quick version has one seed
-
-
-def test_trainings_that_draw_nothing_are_named(tmp_path, document):
-    """A mean that has such a seed says little of the others."""
-    store = Store(tmp_path / "store", create=True)
-    two, other = series_of(OTHERS, OWN)["convolution-template"].specs, series_of(OTHERS, OWN)["mlp"].specs[0]
-    for spec, iou in ((two[0], 0.5), (two[1], 0.002), (other, 0.0)):
-        save(store, spec, trained_iou=iou)
-    named = "unbinding, MLP, template (seed 300) and convolution, TPR-Attention, template (seed 301)"
-    assert f"Nothing is drawn after training by {named}." in markdown(compose(store, SETUP)[0])
-    assert "Nothing is drawn" not in markdown(document)
-
-
-def test_losses_are_also_told_before_the_last_tenth_of_the_steps():
-    """At the first point that is not earlier; for models that finish, of their training."""
-    series = series_of(MAIN, OWN)["union"]
-    steps = series.specs[0].training.steps
-    points = np.array([0, steps // 2, int(0.9 * steps), steps - 1, steps, steps + 100])
-    results = mock.Mock(spec=Results, course=lambda *_: Course(points, np.arange(12.0).reshape(2, 6)))
-    assert late_in_training(results, series, "in_distribution", "loss").tolist() == [2.0, 8.0]
-    assert not len(late_in_training(mock.Mock(spec=Results, course=lambda *_: None), series, "in_distribution", "loss"))
 
 
 def test_held_out_inputs_by_whether_the_answer_is_held_out(document):
