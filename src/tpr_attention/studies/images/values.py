@@ -68,20 +68,20 @@ def finished(block: str, results: Results, setup: Setup) -> dict[str, Series]:
 
 def after_training(results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
     """The value of each run at the end of training, before it is finished."""
-    course = results.course(series, condition, metric)
-    if course is None:
-        return np.array([])
-    found: Float[np.ndarray, n] = course.values[:, course.steps == series.specs[0].training.steps][:, 0]
-    return found
+    return _after(1.0, results, series, condition, metric)
 
 
 def late_in_training(results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
     """The value of each run when its last tenth of steps begins."""
+    return _after(LATE, results, series, condition, metric)
+
+
+def _after(share: float, results: Results, series: Series, condition: str, metric: str) -> Float[np.ndarray, "n"]:
+    """The value of each run at the first point after a share of its steps."""
     course = results.course(series, condition, metric)
     if course is None:
         return np.array([])
-    late = course.steps >= LATE * series.specs[0].training.steps
-    found: Float[np.ndarray, n] = course.values[:, late][:, 0]
+    found: Float[np.ndarray, n] = course.values[:, course.steps >= share * series.specs[0].training.steps][:, 0]
     return found
 
 
