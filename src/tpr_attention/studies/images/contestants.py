@@ -35,7 +35,7 @@ STEPS = 4_000
 LONGER = 10_000
 """The steps of contestants that are trained for longer, to see whether that helps."""
 MOST_SEEDS = 3
-"""Of contestants that are not the main model; the slowest have one."""
+"""Of contestants that are not the main model."""
 SPLITS = ("square_red", "square_pos", "scale_pos", "union")
 RATE = 0.002
 """Chosen among this and 0.0005 by the loss in distribution after 300 steps, for each encoder and decoder, seed 1000."""
@@ -128,7 +128,6 @@ OTHERS = {
         "unbinding, TPR-Attention, spatial broadcast",
         Look("#7a4a21", (5, 1, 1, 1), "<"),
         _parts("unbinding", "broadcast"),
-        seeds=1,
     ),
     "convolution-template": Contestant(
         "convolution, TPR-Attention, template", Look("#8f8cd0", (1, 1), ">"), _parts("convolution", "template")
@@ -147,21 +146,18 @@ OTHERS = {
         "convolution, TPR-Attention, deconvolution, longer",
         Look("#a8a29e", (3, 1), "x"),
         _parts("convolution", "deconvolution"),
-        seeds=1,
         steps=LONGER,
     ),
     "spectrum-longer": Contestant(
         "unbinding, TPR-Attention, spectrum, longer",
         Look("#a78bda", (8, 1.5, 1, 1.5), "p"),
         _parts("unbinding", "spectrum"),
-        seeds=1,
         steps=LONGER,
     ),
     "unbinding-pixel": Contestant(
         "unbinding, TPR-Attention, MLP of each pixel",
         Look("#66b88f", (1, 1), "D"),
         _parts("unbinding", "pixel"),
-        seeds=1,
     ),
 }
 """Name to contestant, all on the union of the splits."""
@@ -199,7 +195,6 @@ DECODERS = {
             "model": "images-decoder",
             "model.decoder": name,
         },
-        seeds=1 if name == "pixel" else MOST_SEEDS,
     )
     for name, words, look in (
         ("template", "template", _MAIN_LOOK),
