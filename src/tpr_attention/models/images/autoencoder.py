@@ -1,12 +1,10 @@
 """Models that draw what they are given: an image through its object, or the object itself."""
 
-from typing import Literal
-
 from torch import nn
 
 from tpr_attention.functional.signature import choose
 from tpr_attention.models.images.image_model import ImageModel, Images, Objects
-from tpr_attention.models.images.parts import DECODERS
+from tpr_attention.models.images.parts import DECODERS, DecoderName, EncoderName
 
 __all__ = ["ImageAutoencoder", "ImageDecoder"]
 
@@ -27,8 +25,8 @@ class ImageAutoencoder(ImageModel):
         num_roles: int,
         side: int,
         channels: int,
-        encoder: Literal["unbinding", "convolution"] = "unbinding",
-        decoder: Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"] = "template",
+        encoder: EncoderName = "unbinding",
+        decoder: DecoderName = "template",
         filler_dim: int = 8,
         clean_up: bool = False,
         verify: bool = False,
@@ -53,7 +51,7 @@ class ImageDecoder(nn.Module):
         side: int,
         channels: int,
         filler_dim: int,
-        decoder: Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"] = "template",
+        decoder: DecoderName = "template",
     ) -> None:
         super().__init__()
         self.decoder = choose("decoder", decoder, DECODERS)(side, channels, num_roles, filler_dim)

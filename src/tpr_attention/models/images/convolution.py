@@ -4,7 +4,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["BroadcastDecoder", "ConvolutionEncoder", "DeconvolutionDecoder", "PixelDecoder"]
+__all__ = [
+    "PATCH",
+    "WIDTH",
+    "BroadcastDecoder",
+    "ConvolutionEncoder",
+    "DeconvolutionDecoder",
+    "PixelDecoder",
+    "coordinates",
+]
 
 WIDTH = 64
 HIDDEN = 256
@@ -35,6 +43,13 @@ class ConvolutionEncoder(nn.Module):
         """An object for each image."""
         objects: Tensor = self.net(images).unflatten(-1, (self.num_roles, self.filler_dim))
         return objects
+
+    @torch.no_grad()
+    def start_at(self, obj: Float[Tensor, "r f"]) -> None:
+        """Read about this object of every image, before anything is learned."""
+        last = self.net[-1]
+        assert isinstance(last, nn.Linear)
+        last.bias.copy_(obj.flatten())
 
 
 class DeconvolutionDecoder(nn.Module):
@@ -85,7 +100,7 @@ class BroadcastDecoder(nn.Module):
 
     def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel height width"]:
         """Images: how likely each number is one."""
-        places = _coordinates(self.places, objects).permute(2, 0, 1).expand(len(objects), -1, -1, -1)
+        places = coordinates(self.places, objects).permute(2, 0, 1).expand(len(objects), -1, -1, -1)
         everywhere = objects.flatten(-2)[..., None, None].expand(-1, -1, self.places, self.places)
         images: Tensor = self.net(torch.cat([everywhere, places], 1)).sigmoid()
         return images
@@ -106,13 +121,13 @@ class PixelDecoder(nn.Module):
 
     def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel height width"]:
         """Images: how likely each number is one."""
-        places = self.of_place(_coordinates(self.side, objects))
+        places = self.of_place(coordinates(self.side, objects))
         mapped = self.of_object(objects.flatten(-2))[:, None, None]
         images = torch.cat([self.net(some + places) for some in mapped.split(AT_ONCE)]).sigmoid()
         return images.permute(0, 3, 1, 2)
 
 
-def _coordinates(side: int, like: Tensor) -> Float[Tensor, "height width xy"]:
+def coordinates(side: int, like: Tensor) -> Float[Tensor, "height width xy"]:
     """Coordinates from -1 to 1."""
     line = torch.linspace(-1, 1, side, device=like.device, dtype=like.dtype)
     return torch.stack(torch.meshgrid(line, line, indexing="xy"), -1)

@@ -2,8 +2,10 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.signature import choose, expect_bool
@@ -15,7 +17,7 @@ from tpr_attention.nn.images.codes.outlines import outlines_of
 from tpr_attention.nn.images.codes.pose_memory import Codes, PoseMemory
 from tpr_attention.nn.images.codes.refinement import fit, refine
 from tpr_attention.nn.images.codes.verification import MOST_WRONG, codes_of, verified
-from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.nn.images.decoders import BindingDecoder, TemplateDecoder
 from tpr_attention.nn.images.pixels import Masks
 from tpr_attention.nn.images.registration import find_symmetries
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
@@ -32,6 +34,17 @@ SHARPENED = 1_000  # steps: see `sharpen`, without codes
 REFINED = (3_000, 1_080)  # steps: see `refine`
 FIRST_REFINED = (1_000, 1_080)  # further ones before these, if angles look alike
 FIRST_SPREAD = (0.1, 0.03, 0.01)  # how far poses may be off that are read by an encoder that nothing has taught
+
+
+@runtime_checkable
+class StartsAtObject(Protocol):
+    """An encoder that can be made to read about one object of every image, until it has learned.
+
+    A decoder that binds draws where this object is. If that is beside all objects, it learns to draw nothing before the
+    encoder has learned where they are.
+    """
+
+    def start_at(self, obj: Float[Tensor, "r f"]) -> None: ...
 
 
 class ImageModel(nn.Module):
@@ -58,6 +71,8 @@ class ImageModel(nn.Module):
         self.decoder = choose("decoder", decoder, DECODERS)(*sizes)
         if clean_up and not isinstance(self.decoder, TemplateDecoder):
             raise ValueError(f"clean_up: expected the decoder 'template', got {decoder!r}")
+        if isinstance(self.decoder, BindingDecoder) and isinstance(self.encoder, StartsAtObject):
+            self.encoder.start_at(self.decoder.middle())
         self.memory = PoseMemory(self.decoder) if clean_up and isinstance(self.decoder, TemplateDecoder) else None
 
     def read(self, images: Images) -> Objects:

@@ -1,6 +1,7 @@
 """The parts of image models by name: encoders, decoders, and what is done with two objects and an action."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -16,11 +17,15 @@ from tpr_attention.models.images.convolution import (
     DeconvolutionDecoder,
     PixelDecoder,
 )
+from tpr_attention.models.images.slots import SlotEncoder
 from tpr_attention.nn.action_attention import ActionTPRAttention
 from tpr_attention.nn.images.decoders import SpectrumDecoder, TemplateDecoder
 from tpr_attention.nn.images.encoder import UnbindingEncoder
 
-__all__ = ["COMPOSITIONS", "CONTENTS", "DECODERS", "ENCODERS"]
+__all__ = ["COMPOSITIONS", "CONTENTS", "DECODERS", "ENCODERS", "DecoderName", "EncoderName"]
+
+EncoderName = Literal["unbinding", "convolution", "slots"]
+DecoderName = Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"]
 
 CONTENTS = 3
 """Roles besides position and colour: shape, scale and orientation."""
@@ -33,6 +38,7 @@ Make = Callable[[int, int, int, int], nn.Module]
 ENCODERS: dict[str, Make] = {
     "unbinding": lambda side, channels, roles, filler: UnbindingEncoder(side, channels, roles - 2, filler),
     "convolution": ConvolutionEncoder,
+    "slots": SlotEncoder,
 }
 
 DECODERS: dict[str, Make] = {

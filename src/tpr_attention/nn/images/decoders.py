@@ -79,6 +79,13 @@ class BindingDecoder(nn.Module, ABC):
         expect("objects", objects, "b r f", {"r": self.num_contents + 2, "f": self.filler_dim})
         return self.colours(objects)[..., None, None] * self.field(objects).sigmoid().unsqueeze(-3)
 
+    def middle(self) -> Float[Tensor, "r f"]:
+        """An object in the middle of the image; all fillers but its position are zero."""
+        weight = self.colour.weight
+        obj = weight.new_zeros(self.num_contents + 2, self.filler_dim)
+        obj[self.num_contents] = position_filler(weight.new_full((2,), math.pi), self.filler_dim)
+        return obj
+
     def colours(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel"]:
         """The colour of each object."""
         found: Tensor = (GAIN * self.colour(objects[..., -1, :])).sigmoid()

@@ -13,6 +13,7 @@ __all__ = [
     "CONTROLS",
     "DECODERS",
     "FIRST_SEED",
+    "FRESH",
     "LABELLED",
     "LATEST",
     "MAIN",
@@ -31,6 +32,8 @@ LATER = 500
 """How much later the seeds of models that finish begin: what comes after training was made when others were known."""
 LATEST = 800
 """The same for the model with all angles: with seeds before 1000 it was seen to fail, and later ones were tried."""
+FRESH = 900
+"""The same for the main model on the union: it was as it is now when the first of these seeds was trained."""
 STEPS = 4_000
 LONGER = 10_000
 """The steps of contestants that are trained for longer, to see whether that helps."""
@@ -82,7 +85,7 @@ MAIN = {
         _MAIN_LOOK,
         {**COMPOSITION, "task.split": split, "model.clean_up": True, "training.test_examples": 2_000},
         seeds=5,
-        later=LATER,
+        later=FRESH if split == "union" else LATER,
     )
     for split in ("union", *SPLITS[:3])
 }
@@ -129,6 +132,11 @@ OTHERS = {
         Look("#7a4a21", (5, 1, 1, 1), "<"),
         _parts("unbinding", "broadcast"),
     ),
+    "slots": Contestant(
+        "slot attention, TPR-Attention, spatial broadcast",
+        Look("#4d7c0f", (1, 1.5), "h"),
+        _parts("slots", "broadcast"),
+    ),
     "convolution-template": Contestant(
         "convolution, TPR-Attention, template", Look("#8f8cd0", (1, 1), ">"), _parts("convolution", "template")
     ),
@@ -152,6 +160,12 @@ OTHERS = {
         "unbinding, TPR-Attention, spectrum, longer",
         Look("#a78bda", (8, 1.5, 1, 1.5), "p"),
         _parts("unbinding", "spectrum"),
+        steps=LONGER,
+    ),
+    "mlp-longer": Contestant(
+        "unbinding, MLP, template, longer",
+        Look("#5fb892", (3, 1.5, 1, 1.5), "H"),
+        _parts("unbinding", "template", "mlp"),
         steps=LONGER,
     ),
     "unbinding-pixel": Contestant(
