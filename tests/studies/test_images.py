@@ -18,6 +18,7 @@ from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.images import IMAGES
 from tpr_attention.studies.images.contestants import (
     FIRST_SEED,
+    FRESH,
     LATER,
     LATEST,
     LONGER,
@@ -145,7 +146,7 @@ def test_lines_end_where_training_ends(document):
     """Also where another contestant is trained longer."""
     for panel in drawing_of(document, "images-contestants").panels:
         ends = {line.name: line.places[-1] for line in panel.lines}
-        assert {ends.pop(name) for name in ("convolution-longer", "spectrum-longer")} == {LONGER}
+        assert {ends.pop(name) for name, one in OTHERS.items() if one.steps > STEPS} == {LONGER}
         assert set(ends.values()) == {STEPS}
 
 
@@ -266,7 +267,7 @@ def test_nothing_that_was_not_run_counts(whole, seed):
 def test_steps_may_be_fewer():
     assert {spec.training.steps for spec in IMAGES.specs(Setup(1, steps=7))} == {7}
     assert {spec.seed for spec in SPECS} == {
-        FIRST_SEED + later + number for later in (0, LATER, LATEST) for number in range(2)
+        FIRST_SEED + later + number for later in (0, LATER, LATEST, FRESH) for number in range(2)
     }
 
 
@@ -278,7 +279,7 @@ def test_models_that_finish_have_seeds_of_their_own():
 def test_some_contestants_are_trained_longer():
     """Beside the same ones that are trained as long as all others."""
     longer = [spec for spec in SPECS if spec.training.steps > STEPS]
-    assert [spec.training.steps for spec in longer] == 2 * [LONGER]
+    assert [spec.training.steps for spec in longer] == 3 * SETUP.seeds * [LONGER]
     assert {spec.changed({"steps": STEPS}) for spec in longer} <= set(SPECS)
     few = IMAGES.specs(Setup(1, steps=STEPS))
-    assert len(few) == len(set(few)) == len(IMAGES.specs(Setup(1))) - 2  # with fewer steps they would be the same
+    assert len(few) == len(set(few)) == len(IMAGES.specs(Setup(1))) - 3  # with fewer steps they would be the same

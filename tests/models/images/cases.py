@@ -14,9 +14,9 @@ TASKS = {
 SIZES = {"num_roles": 5, "side": 64, "channels": 3}
 
 
-def seeded(make, *sizes, **options):
+def seeded(make, *sizes, seed=0, **options):
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         return make(*sizes, **options)
 
 

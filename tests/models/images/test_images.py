@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tpr_attention.functional.images.phases import angles_of
 from tpr_attention.models.images import composer
 from tpr_attention.models.images.autoencoder import ImageAutoencoder, ImageDecoder
 from tpr_attention.models.images.composer import ImageComposer
@@ -19,6 +20,7 @@ from .cases import SIZES, seeded
     [
         *(("unbinding", decoder, "tpr") for decoder in DECODERS),
         *(("convolution", "deconvolution", composition) for composition in COMPOSITIONS),
+        ("slots", "broadcast", "tpr"),
     ],
 )
 def test_every_choice_answers_with_probabilities(encoder, decoder, composition, batch):
@@ -44,6 +46,21 @@ def test_a_decoder_alone_draws_fillers(decoder, generator):
     images = model(objects)
     assert images.shape == (2, 3, 64, 64)
     assert torch.equal(images, model.decoder(objects))
+
+
+@pytest.mark.parametrize("encoder", [name for name in ENCODERS if name != "unbinding"])
+@pytest.mark.parametrize("decoder", ["template", "spectrum"])
+def test_what_is_bound_is_in_the_middle_until_places_are_learned(encoder, decoder, batch):
+    """For any seed: where nothing is near the objects of images, nothing would be learned of them."""
+    for seed in range(5):
+        model = seeded(ImageAutoencoder, **SIZES, encoder=encoder, decoder=decoder, seed=seed)
+        angles = angles_of(model.encoder(batch.target[:4])[:, 3])
+        assert (angles.remainder(2 * torch.pi) - torch.pi).abs().max() < 0.5  # radians: five pixels
+
+
+def test_an_encoder_is_left_alone_where_nothing_is_bound():
+    model = seeded(ImageAutoencoder, **SIZES, encoder="slots", decoder="broadcast")
+    assert not model.encoder.fillers.any()
 
 
 def test_an_answer_is_drawn_from_what_is_composed(batch):

@@ -43,7 +43,7 @@ class SlotEncoder(nn.Module):
             nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, WIDTH)
         )
         self.slots = nn.Parameter(torch.randn(num_roles, WIDTH))
-        self.filler_map = nn.Parameter(torch.randn(num_roles, WIDTH, filler_dim) / WIDTH**0.5)
+        self.filler_map = nn.Parameter(torch.randn(num_roles, WIDTH, filler_dim) / WIDTH)
         self.fillers = nn.Parameter(torch.zeros(num_roles, filler_dim))
 
     def forward(self, images: Float[Tensor, "b channel height width"]) -> Float[Tensor, "b r f"]:

@@ -8,6 +8,7 @@ from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.results import Results
 from tpr_attention.studies.images.contestants import MAIN, OTHERS
 from tpr_attention.studies.images.figures import answer_grid, at_equal_time, layer_maps, over_training
+from tpr_attention.studies.images.goals import goals_table
 from tpr_attention.studies.images.tables import (
     action_table,
     main_table,
@@ -154,6 +155,7 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *map(Text, summary(results, setup)),
             *map(Text, _apart(results, setup)),
             *map(Text, _cost(results, setup)),
+            *goals_table(results, setup),
             Text(PRIOR),
             *layer_maps(results, setup),
             *main_table(results, setup),
