@@ -166,6 +166,7 @@ OTHERS = {
         "unbinding, MLP, template, longer",
         Look("#5fb892", (3, 1.5, 1, 1.5), "H"),
         _parts("unbinding", "template", "mlp"),
+        seeds=1,
         steps=LONGER,
     ),
     "unbinding-pixel": Contestant(
