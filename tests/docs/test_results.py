@@ -1,19 +1,24 @@
 """Numbers that are stored with the documentation are those that its pages show."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.studies.image_runs import save
+from tpr_attention.models.images.parts import COMPOSITIONS, DECODERS, ENCODERS
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
-from tpr_attention.studies.images.contestants import FIRST_SEED, MAIN, series_of
+from tpr_attention.studies.images.contestants import BLOCKS, FIRST_SEED, MAIN, SPLITS, series_of
+from tpr_attention.studies.images.goals import goals
 from tpr_attention.studies.images.values import ON_UNION, after_training, conditions_of, finished, finished_of
+from tpr_attention.tasks.images.composition import DISTORTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 STORE = DOCS / "results" / "images"
@@ -72,6 +77,59 @@ def test_the_page_on_pixels_has_stored_numbers_of_published_splits(results):
         ]
         for split, series in published.items()
     }
+
+
+def test_the_page_on_pixels_has_every_goal(results):
+    assert rows_of("| goal | wanted |") == [
+        [goal.words, f"{goal.wanted:g}", f"{goal.reached:.4g}", " ".join(filter(None, goal.badge[::2]))]
+        for goal in goals(results, OWN)
+    ]
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """The main model with many pairs a test, all seeds."""
+    tables = [pl.read_csv(path) for path in sorted((DOCS / "results" / "cells").glob("*.csv"))]
+    assert [table["seed"][0] for table in tables] == [
+        spec.seed for spec in series_of({"union": MAIN["union"]}, OWN)["union"].specs
+    ]
+    assert all(set(table["test"]) == set(conditions_of("union")) for table in tables)
+    return pl.concat(tables)
+
+
+def test_the_page_on_pixels_has_stored_numbers_of_many_pairs(cells):
+    """Exactly right in distribution and in the worst test, and how many answers have a wrong factor."""
+    expected = []
+    for (seed,), table in cells.group_by("seed", maintain_order=True):
+        row = [str(seed)]
+        for codes in ("as read", "verified"):
+            known = table.filter(pl.col("codes") == codes, pl.col("test") == "in_distribution")["exact"].item()
+            of_codes = table.filter(pl.col("codes") == codes)
+            wrong = ((1 - of_codes["factors"]) * of_codes["pairs"]).sum()
+            row += [f"{100 * known:.2f} %", f"{100 * of_codes['exact'].min():.2f} %", f"{wrong:.0f}"]
+        expected.append(row)
+    assert rows_of("| seed | exactly right |") == expected
+
+
+def test_the_page_on_pixels_has_stored_numbers_of_the_same_contents(cells):
+    """Wrong pixels of held-out answers and of known ones with the same contents, in the mean over seeds."""
+    held_out = cells.filter(pl.col("codes") == "as read", pl.col("test") != "in_distribution")
+    means = held_out.group_by("test", maintain_order=True).agg(pl.col("wrong_pixels", "wrong_pixels_of_known").mean())
+    assert rows_of("| test | wrong pixels |") == [
+        [conditions_of("union")[test], f"{new:.4f}", f"{known:.4f}", f"{new / known:.1f}"]
+        for test, new, known in means.iter_rows()
+    ]
+
+
+def test_the_page_on_pixels_names_all_parts():
+    """Of the study, and of tasks and models."""
+    assert {row[0] for row in rows_of("| part of the study |")} == {f"images-{name}" for name in BLOCKS}
+    named = {row[0]: re.findall(r"\w+", row[1]) for row in rows_of("| key | values |")}
+    assert named["model.encoder"] == [*ENCODERS]
+    assert named["model.decoder"] == [*DECODERS]
+    assert named["model.composition"] == [*COMPOSITIONS]
+    assert named["task.distortion"] == [*DISTORTIONS]
+    assert named["task.split"][: len(SPLITS)] == [*SPLITS]
 
 
 def test_what_is_kept_of_a_store(tmp_path, monkeypatch):
