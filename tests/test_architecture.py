@@ -84,6 +84,18 @@ def test_a_package_exports_only_what_is_below_it(package):
     assert set(module.__all__) <= tables.union(*exported)
 
 
+@pytest.mark.parametrize("stub", sorted(PACKAGE.rglob("*.pyi")), ids=lambda path: path.parent.name)
+def test_a_stub_has_the_names_that_its_package_imports_lazily(stub):
+    package = ".".join(stub.parent.relative_to(PACKAGE.parent).parts)
+    lines = [line for line in stub.read_text().splitlines() if line.startswith("from ")]
+    named = [re.fullmatch(r"from ([\w.]+) import (\w+) as (\w+)", line).groups() for line in lines]
+    exports = set(importlib.import_module(package).__all__) - {"__version__"}
+    assert {name for _, _, name in named} == exports
+    for module, name, other in named:
+        assert name == other
+        assert getattr(importlib.import_module(package), name) is getattr(importlib.import_module(module), name)
+
+
 def test_files_are_short_and_their_names_say_what_is_in_them():
     hiding = {"utils", "common", "base", "helpers", "misc", "types", "own", "growth", "answers", "inside"}
     assert [path for path in FILES if path.stem in hiding] == []

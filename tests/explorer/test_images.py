@@ -18,7 +18,7 @@ from tpr_attention.functional.images.phases import moved, spectrum
 from tpr_attention.functional.images.splines import read_splines
 from tpr_attention.generators import named_generator
 from tpr_attention.models.build import build
-from tpr_attention.nn.images.decoders import Pose, own_frame
+from tpr_attention.nn.images.poses import Pose, own_frame
 from tpr_attention.tasks.composition.factors import substitute
 from tpr_attention.tasks.images.composition import ImageComposition
 from tpr_attention.tasks.images.frames import coloured_grid, draw_frames, draw_masks, white_grid

@@ -12,9 +12,14 @@ from tpr_attention.nn.embedding import RoleEmbedding as RoleEmbedding
 from tpr_attention.nn.embedding import shifted as shifted
 from tpr_attention.nn.higher_order import HigherOrderActionTPRAttention as HigherOrderActionTPRAttention
 from tpr_attention.nn.images.codes.pose_memory import PoseMemory as PoseMemory
+from tpr_attention.nn.images.decoders import BoundTemplate as BoundTemplate
+from tpr_attention.nn.images.decoders import BoundWaves as BoundWaves
 from tpr_attention.nn.images.decoders import SpectrumDecoder as SpectrumDecoder
 from tpr_attention.nn.images.decoders import TemplateDecoder as TemplateDecoder
 from tpr_attention.nn.images.encoder import UnbindingEncoder as UnbindingEncoder
+from tpr_attention.nn.images.encoder import Unbound as Unbound
+from tpr_attention.nn.images.poses import Pose as Pose
+from tpr_attention.nn.images.second_look import second_look as second_look
 from tpr_attention.nn.queries import FixedRoleQueries as FixedRoleQueries
 from tpr_attention.nn.queries import LinearQueries as LinearQueries
 from tpr_attention.nn.queries import OwnFillerQueries as OwnFillerQueries

@@ -7,8 +7,9 @@ import torch
 
 from tpr_attention.nn.images.alignment import _Pairs, align
 from tpr_attention.nn.images.codes.pose_memory import PoseMemory
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pixels import rotated
+from tpr_attention.nn.images.poses import Pose
 from tpr_attention.nn.images.registration import fillers_that_cover, find_symmetries, register, symmetry_of
 
 FILLERS = torch.eye(3, 8)  # of a triangle, a square and a bar

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from tpr_attention.nn.images import second_look as module
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.nn.images.poses import Pose
 from tpr_attention.nn.images.second_look import second_look
 
 SPREAD = torch.tensor([0.1, 0.03, 0.02])

@@ -23,7 +23,8 @@ from tpr_attention.nn.images.codes.pose_memory import ANGLE, COLOUR, SCALE, SHAP
 from tpr_attention.nn.images.codes.recombination import Recombination
 from tpr_attention.nn.images.codes.regularity import units_of
 from tpr_attention.nn.images.codes.verification import codes_of
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.nn.images.poses import Pose
 from tpr_attention.nn.images.second_look import DIRECTIONS, second_look
 
 __all__ = ["Pupil", "images_of", "sharpen", "teach"]

@@ -18,8 +18,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pixels import Masks, rotated
+from tpr_attention.nn.images.poses import Pose
 from tpr_attention.nn.images.registration import Registered, fillers_that_cover, register, symmetry_of, turned_on
 
 __all__ = ["align"]

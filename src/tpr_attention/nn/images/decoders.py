@@ -6,44 +6,54 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
 from tpr_attention.functional.images.phases import POSITION_DIM, angles_of, moved, position_filler, waves_to_image
 from tpr_attention.functional.signature import expect, expect_number, expect_positive, expect_whole
+from tpr_attention.nn.images.poses import Pose, own_frame
 
-__all__ = ["BindingDecoder", "Pose", "SpectrumDecoder", "TemplateDecoder"]
+__all__ = ["BindingDecoder", "BoundTemplate", "BoundWaves", "SpectrumDecoder", "TemplateDecoder"]
 
 GAIN = 4.0  # of colours and fields: how large their logarithms of odds are for fillers of order one
 MOST_LOG = 20.0  # of a scale: beyond, a template is one point or the whole image
 BACKGROUND = -3.0  # the logarithm of odds of a pixel that nothing is known of
 
 
-class Pose(NamedTuple):
-    """Where a template is drawn: the centre in pixels, the direction (cos, sin) and the logarithm of the scale."""
+class BoundWaves(NamedTuple):
+    """What a spectrum decoder bound into images.
 
-    centre: Float[Tensor, "*batch xy"]
-    direction: Float[Tensor, "*batch cos_sin"]
-    log_scale: Float[Tensor, "*batch"]
+    Args:
+        colour: How likely each channel is one where the object is.
+        waves: What the content draws, at the origin.
+        angles: The position, as angles of the first waves across and down, by which all waves are moved.
+        field: The logarithm of the odds that a pixel is on: the waves that were moved, and the background.
+        images: The outer product of the colour and the sigmoid of the field.
+    """
 
-    @classmethod
-    def at_angle(
-        cls,
-        centre: Float[Tensor, "*batch xy"],
-        angle: Float[Tensor, "*batch"],
-        log_scale: Float[Tensor, "*batch"],
-    ) -> "Pose":
-        """A pose whose direction has this angle."""
-        return cls(centre, torch.stack([angle.cos(), angle.sin()], -1), log_scale)
+    colour: Float[Tensor, "b channel"]
+    waves: Complex[Tensor, "b down across"]
+    angles: Float[Tensor, "b xy"]
+    field: Float[Tensor, "b height width"]
+    images: Float[Tensor, "b channel height width"]
 
-    @property
-    def angle(self) -> Float[Tensor, "*batch"]:
-        """The angle of the direction."""
-        return torch.atan2(self.direction[..., 1], self.direction[..., 0])
 
-    def some(self, chosen: Tensor | slice) -> "Pose":
-        """Some of several poses."""
-        return Pose(*(part[chosen] for part in self))
+class BoundTemplate(NamedTuple):
+    """What a template decoder bound into images.
+
+    Args:
+        colour: How likely each channel is one where the object is.
+        template: What the shape draws, in its own frame.
+        pose: Where and how the template is drawn.
+        field: The logarithm of the odds that a pixel is on: the template, read in the frame of the pose.
+        images: The outer product of the colour and the sigmoid of the field.
+    """
+
+    colour: Float[Tensor, "b channel"]
+    template: Float[Tensor, "b row column"]
+    pose: Pose
+    field: Float[Tensor, "b height width"]
+    images: Float[Tensor, "b channel height width"]
 
 
 class BindingDecoder(nn.Module, ABC):
@@ -74,10 +84,13 @@ class BindingDecoder(nn.Module, ABC):
     def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
         """The logarithm of the odds that a pixel is on."""
 
+    @abstractmethod
+    def inspect(self, objects: Float[Tensor, "b r f"]) -> BoundWaves | BoundTemplate:
+        """The images, and what was bound on the way."""
+
     def forward(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b channel height width"]:
         """Images: how likely each number is one."""
-        expect("objects", objects, "b r f", {"r": self.num_contents + 2, "f": self.filler_dim})
-        return self.colours(objects)[..., None, None] * self.field(objects).sigmoid().unsqueeze(-3)
+        return self.inspect(objects).images
 
     def middle(self) -> Float[Tensor, "r f"]:
         """An object in the middle of the image; all fillers but its position are zero."""
@@ -91,6 +104,9 @@ class BindingDecoder(nn.Module, ABC):
         found: Tensor = (GAIN * self.colour(objects[..., -1, :])).sigmoid()
         return found
 
+    def _expect(self, objects: Tensor) -> None:
+        expect("objects", objects, "b r f", {"r": self.num_contents + 2, "f": self.filler_dim})
+
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)}" for name in ("side", "channels", "num_contents", "filler_dim"))
 
@@ -98,7 +114,7 @@ class BindingDecoder(nn.Module, ABC):
 class SpectrumDecoder(BindingDecoder):
     r"""Draws waves that the content decides, with phases that the position turns.
 
-    field = sum_uv MLP(content)_uv exp(i w (u y + v x)) exp(-i (u a_y + v a_x)) + b
+    field = sum_uv MLP(content)_uv exp(i w (u y + v x)) exp(-i (u a_y + v a_x)) + b,    w = 2 pi / side
 
     What is built in: translation, and one colour an object.
 
@@ -140,10 +156,26 @@ class SpectrumDecoder(BindingDecoder):
         self.background = nn.Parameter(torch.full((), BACKGROUND, device=device, dtype=dtype))
 
     def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
+        """The logarithm of the odds that a pixel is on."""
+        return self._moved(*self._drawn(objects))
+
+    def inspect(self, objects: Float[Tensor, "b r f"]) -> BoundWaves:
+        """The images, and what was bound on the way."""
+        self._expect(objects)
+        colour, (waves, angles) = self.colours(objects), self._drawn(objects)
+        field = self._moved(waves, angles)
+        return BoundWaves(colour, waves, angles, field, _painted(colour, field))
+
+    def _drawn(self, objects: Float[Tensor, "b r f"]) -> tuple[Complex[Tensor, "b down across"], Float[Tensor, "b xy"]]:
+        """What the content draws, and where it is moved."""
         numbers = self.waves(objects[..., : self.num_contents, :].flatten(-2))
         waves = torch.view_as_complex(numbers.unflatten(-1, (2 * self.cutoff + 1, self.cutoff + 1, 2)).contiguous())
-        placed = moved(waves, angles_of(objects[..., self.num_contents, :]))
-        return GAIN * waves_to_image(placed, self.side) + self.background
+        return waves, angles_of(objects[..., self.num_contents, :])
+
+    def _moved(
+        self, waves: Complex[Tensor, "b down across"], angles: Float[Tensor, "b xy"]
+    ) -> Float[Tensor, "b height width"]:
+        return GAIN * waves_to_image(moved(waves, angles), self.side) + self.background
 
 
 class TemplateDecoder(BindingDecoder):
@@ -235,20 +267,28 @@ class TemplateDecoder(BindingDecoder):
         return found
 
     def field(self, objects: Float[Tensor, "b r f"]) -> Float[Tensor, "b height width"]:
-        centre, direction, log_scale = self.pose(objects)
+        """The logarithm of the odds that a pixel is on."""
+        return self._read(self.template(objects[..., 0, :]), self.pose(objects))
+
+    def inspect(self, objects: Float[Tensor, "b r f"]) -> BoundTemplate:
+        """The images, and what was bound on the way."""
+        self._expect(objects)
+        colour, pose, template = self.colours(objects), self.pose(objects), self.template(objects[..., 0, :])
+        field = self._read(template, pose)
+        return BoundTemplate(colour, template, pose, field, _painted(colour, field))
+
+    def _read(self, template: Float[Tensor, "b row column"], pose: Pose) -> Float[Tensor, "b height width"]:
+        """The template, read in the frame of the pose."""
+        centre, direction, log_scale = pose
         # What is not finite stays so in the field, but not in coordinates: there it would end the process.
         finite = Pose(centre.nan_to_num(), direction.nan_to_num(), log_scale.nan_to_num().clamp(-MOST_LOG, MOST_LOG))
         doubt = 0 * (centre.sum(-1) + direction.sum(-1) + log_scale)
         cells = own_frame(finite, self.side, self.reach)
-        template = self.template(objects[..., 0, :]).unsqueeze(-3)
-        field = F.grid_sample(template, cells, "bilinear", "border", align_corners=True).squeeze(-3)
-        return field + doubt[..., None, None]
+        read = F.grid_sample(template.unsqueeze(-3), cells, "bilinear", "border", align_corners=True)
+        return read.squeeze(-3) + doubt[..., None, None]
 
 
-def own_frame(pose: Pose, side: int, reach: float) -> Float[Tensor, "b height width uv"]:
-    """Where the centres of all pixels are in the frame of each object; its template goes from -1 to 1."""
-    centres = torch.arange(side, device=pose.centre.device, dtype=pose.centre.dtype) + 0.5
-    near = (centres - pose.centre.unsqueeze(-1)) * (torch.exp(-pose.log_scale) / reach)[..., None, None]
-    across, down = near[..., 0, None, :], near[..., 1, :, None]
-    cos, sin = pose.direction[..., 0, None, None], pose.direction[..., 1, None, None]
-    return torch.stack([cos * across - sin * down, sin * across + cos * down], -1)
+def _painted(
+    colour: Float[Tensor, "b channel"], field: Float[Tensor, "b height width"]
+) -> Float[Tensor, "b channel height width"]:
+    return colour[..., None, None] * field.sigmoid().unsqueeze(-3)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tpr_attention.nn.images.decoders import Pose
+from tpr_attention.nn.images.poses import Pose
 
 __all__ = ["Masks", "border", "in_frame", "rotated"]
 

@@ -12,8 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tpr_attention.nn.images.codes.pose_memory import SHAPE, PoseMemory
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pixels import Masks, rotated
+from tpr_attention.nn.images.poses import Pose
 from tpr_attention.nn.images.second_look import DIRECTIONS, Look
 
 __all__ = ["Registered", "fillers_that_cover", "find_symmetries", "register", "symmetry_of", "turned_on"]

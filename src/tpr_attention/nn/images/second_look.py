@@ -20,8 +20,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tpr_attention.functional.signature import expect, expect_whole
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder
+from tpr_attention.nn.images.decoders import TemplateDecoder
 from tpr_attention.nn.images.pixels import border, in_frame
+from tpr_attention.nn.images.poses import Pose
 
 __all__ = ["DIRECTIONS", "Look", "second_look"]
 

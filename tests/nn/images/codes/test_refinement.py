@@ -12,7 +12,8 @@ from tpr_attention.nn.images.codes.levels import Levels
 from tpr_attention.nn.images.codes.pose_memory import FAR, PoseMemory
 from tpr_attention.nn.images.codes.refinement import fit, refine
 from tpr_attention.nn.images.codes.regularity import even_out, units_of
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
+from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.nn.images.poses import Pose, own_frame
 from tpr_attention.tasks.composition.factors import dsprites
 from tpr_attention.tasks.composition.sprites import render
 

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from tpr_attention.functional.images.splines import knots, read_splines
 from tpr_attention.nn.images.codes.clusters import centres_of, modes_around, modes_of
-from tpr_attention.nn.images.decoders import Pose, TemplateDecoder, own_frame
+from tpr_attention.nn.images.decoders import TemplateDecoder
+from tpr_attention.nn.images.poses import Pose, own_frame
 
 __all__ = ["ACROSS", "ANGLE", "COLOUR", "DOWN", "FAR", "SCALE", "SHAPE", "Codes", "PoseMemory"]
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tpr_attention.functional.images.splines import read_splines, spline_cells
 from tpr_attention.nn.images.codes.pose_memory import COLOUR, SHAPE, Codes, PoseMemory
-from tpr_attention.nn.images.decoders import own_frame
+from tpr_attention.nn.images.poses import own_frame
 
 __all__ = ["Recombination"]
 
