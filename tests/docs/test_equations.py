@@ -47,6 +47,12 @@ def test_labels_are_there_once():
     assert len(LABELS) == len(set(LABELS)) > 30
 
 
+def test_every_object_that_the_page_names_has_an_equation():
+    """A line of mathematics that begins as a label does would end the text of its equation."""
+    page = PAGE.read_text()
+    assert set(re.findall(r"\{py:obj\}`([\w.]+)`", page)) == set(equations_by_name(page))
+
+
 def test_the_objects_of_the_page_exist_and_are_in_the_reference():
     reference = (ROOT / "docs" / "api.md").read_text()
     for name in equations_by_name(PAGE.read_text()):
