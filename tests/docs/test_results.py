@@ -132,6 +132,30 @@ def test_the_page_on_pixels_names_all_parts():
     assert named["task.split"][: len(SPLITS)] == [*SPLITS]
 
 
+def test_the_decision_on_angles_has_measured_numbers():
+    """Its table, and every number that it says of nine and of 39 angles."""
+    page = (DOCS / "decisions" / "0033-angles-of-images.md").read_text()
+    lines = table_lines((DOCS.parent / "benchmarks" / "results" / "aliasing.md").read_text())
+    names, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    measured = [dict(zip(names, row, strict=True)) for row in rows]
+    plain = {row["angles"]: row for row in measured if row["canvas"] == "plain"}
+    (bent,) = (row for row in measured if row["canvas"] == "bent")
+    columns = "frames", "equal to another", "least distance to another angle, in pixels"
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table_lines(page)[2:]]
+    assert {row[0].split(",")[0]: row[1:] for row in shown} == {
+        angles: [row[name] for name in columns] for angles, row in plain.items()
+    }
+    nine, ten, most = plain["9"], plain["10"], plain["39"]
+    near, small = "at most 2 pixels from another angle", "least distance of the smallest squares"
+    words = " ".join(page.split())
+    assert f"{most['squares']} of them are squares and {most['ellipses'].split()[0]} small ellipses" in words
+    assert f"{most[near]} of the {most['frames']} frames are at most two pixels" in words
+    assert f"against {nine[near]} of {nine['frames']} with nine angles" in words
+    assert f"within {ten[small]} pixels of another angle, without it they stay {nine[small]} apart" in words
+    assert {row["with another shape, scale or place"] for row in measured} == {"0"}
+    assert (most["hearts"], bent["equal to another"]) == ("0", "0")
+
+
 def test_what_is_kept_of_a_store(tmp_path, monkeypatch):
     """All but the weights; and what is kept already stays."""
     first, second = series_of(MAIN, Setup(seeds=2, first_seed=FIRST_SEED))["union"].specs
