@@ -109,9 +109,11 @@ def test_shuffled_actions_say_nothing_in_training_and_the_truth_in_tests():
 
 
 @pytest.mark.parametrize("distortion", DISTORTIONS)
-def test_the_oracle_is_exact(distortion):
-    task = ImageComposition("union", angles=2, distortion=distortion)
-    for condition in ("in_distribution", "scale_pos.ood_composition"):
+@pytest.mark.parametrize("split", ["square_red", "union"])
+def test_the_oracle_is_exact(split, distortion):
+    """With all angles of the task and under all its conditions: read both images, substitute, and draw."""
+    task = ImageComposition(split, distortion=distortion)
+    for condition in ("train", *task.conditions):
         batch = task.draw(condition, 100, generator(), torch.float32)
         found = task.measure_finally(task.best_answer(*batch.inputs), batch)
         assert list(found)[:8] == list(task.measure(batch.target, batch))
