@@ -3,9 +3,11 @@
 import pytest
 import torch
 
+from tpr_attention.generators import named_generator
 from tpr_attention.tasks.composition.factors import substitute
 from tpr_attention.tasks.composition.held_out import HeldOut
 from tpr_attention.tasks.composition.splits import SPLITS
+from tpr_attention.tasks.images import floors
 from tpr_attention.tasks.images.composition import ImageComposition
 from tpr_attention.tasks.images.fillers import true_fillers
 from tpr_attention.tasks.images.floors import nearest_known
@@ -141,14 +143,43 @@ def test_factor_labels_are_the_true_fillers_of_both_inputs():
 
 
 def test_floors_are_in_order():
-    floors = ImageComposition("square_pos", angles=2).floors()
-    assert set(floors) == set(CONDITIONS)
-    for condition, losses in floors.items():
+    found = ImageComposition("square_pos", angles=2).floors()
+    assert set(found) == set(CONDITIONS)
+    for condition, losses in found.items():
         assert losses["oracle"] == 0
         assert losses["mean"] < losses["copy"]
         assert losses["mean"] < losses["black"]
         assert (losses["nearest"] > 0) == condition.startswith("ood")
         assert losses["nearest"] < losses["black"]
+
+
+def test_floors_by_other_metrics():
+    task = ImageComposition("square_pos", angles=2)
+    iou, exact, wrong = map(task.floors, ("iou", "exact", "wrong_pixels"))
+    assert task.floors() == task.floors("loss") != iou
+    for condition in CONDITIONS:
+        assert (iou[condition]["black"], iou[condition]["oracle"]) == (0, 1)
+        assert (exact[condition]["black"], exact[condition]["oracle"]) == (0, 1)
+        batch = task.draw(condition, floors.COUNT, named_generator(0, f"floors of {condition}"), torch.float32)
+        there = (batch.target > 0).any(1)
+        assert wrong[condition]["black"] == pytest.approx(there.sum((1, 2)).float().mean().item())
+        copied = task.measure(batch.inputs[0], batch)
+        assert iou[condition]["copy"] == pytest.approx(copied["iou"].mean().item())
+        assert exact[condition]["copy"] == copied["exact"].mean().item()
+        assert (exact[condition]["nearest"] == 1) == (not condition.startswith("ood"))
+
+
+def test_floors_are_found_once(monkeypatch):
+    task = ImageComposition("square_pos", angles=2)
+    first = task.floors("exact")
+    monkeypatch.setattr(task, "draw", None)
+    assert task.floors("exact") == first
+    task.floors("sse")
+
+
+def test_floors_by_a_metric_that_there_is_not_are_refused(as_users_run_it):
+    with pytest.raises(ValueError, match=r"^metric: expected one of \['loss', .*'exact'\], got 'exat'; did you mean"):
+        ImageComposition("square_pos", angles=2).floors("exat")
 
 
 def test_the_nearest_known_image_is_one_of_training():

@@ -71,6 +71,15 @@ def test_floors_are_in_order():
     assert all(losses["mean"] < losses["black"] for losses in floors.values())
 
 
+def test_floors_by_other_metrics(as_users_run_it):
+    task = ImageReconstruction(angles=2)
+    exact, iou = task.floors("exact"), task.floors("iou")
+    assert exact["in_distribution"]["nearest"] == iou["in_distribution"]["nearest"] == 1
+    assert exact["ood"]["nearest"] == 0 < iou["ood"]["nearest"] < 1
+    with pytest.raises(ValueError, match=r"^metric: expected one of"):
+        task.floors("factors")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

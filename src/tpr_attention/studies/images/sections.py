@@ -8,6 +8,7 @@ from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.results import Results
 from tpr_attention.studies.images.contestants import MAIN, OTHERS
 from tpr_attention.studies.images.figures import answer_grid, at_equal_time, layer_maps, over_training
+from tpr_attention.studies.images.floors import floors_table
 from tpr_attention.studies.images.goals import goals_table
 from tpr_attention.studies.images.tables import (
     action_table,
@@ -169,6 +170,7 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *over_training(results, setup),
             *at_equal_time(results, setup),
             *others_table(results, setup),
+            *floors_table(results, setup),
         ],
         "Images: controls": [
             *small_table(

@@ -1,6 +1,7 @@
 """The composition task as pixels (sec. 4): from two images and an action to the image of the answer."""
 
 from collections.abc import Hashable, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -15,7 +16,7 @@ from tpr_attention.tasks.composition.splits import SPLITS
 from tpr_attention.tasks.composition.task import expect_every_action
 from tpr_attention.tasks.images.distortions import add_noise, sharpen, soften
 from tpr_attention.tasks.images.fillers import FILLER_DIM, true_fillers
-from tpr_attention.tasks.images.floors import image_floors, nearest_known
+from tpr_attention.tasks.images.floors import AnswerMetrics, floors_by, image_floors, nearest_known
 from tpr_attention.tasks.images.frames import SIDE, as_pictures, coloured_grid, draw_frames, numbers_of
 from tpr_attention.tasks.images.metrics import MeasuredImages
 from tpr_attention.tasks.images.pairs import UnionPairing
@@ -136,8 +137,18 @@ class ImageComposition(MeasuredImages):
         found = substitute(self.read(reference).factors, self.read(transform).factors, action.argmax(-1).cpu())
         return draw_frames(found, reference.dtype, self.warped).to(reference.device)
 
-    def floors(self) -> dict[str, dict[str, float]]:
-        """Losses of answers without learning under each condition, on a fixed sample; see `floors`."""
+    def floors(self, metric: str = "loss") -> dict[str, dict[str, float]]:
+        """What answers without learning reach under each condition, on a fixed sample; see `floors`.
+
+        All metrics are found at the first call, and kept.
+
+        Args:
+            metric: One of `measure`.
+        """
+        return floors_by(metric, self._floors)
+
+    @cached_property
+    def _floors(self) -> AnswerMetrics:
         return image_floors(
             self,
             {

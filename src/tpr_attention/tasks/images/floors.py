@@ -1,4 +1,4 @@
-"""What answers without learning cost, estimated on a fixed sample of each condition.
+"""What answers without learning reach by each metric, estimated on a fixed sample of each condition.
 
 `black` answers nothing, `mean` the mean of training targets, `copy` the reference. `nearest` answers the image that
 training may show with the fewest wrong numbers: the best that repeating can do. Answers of 0 and 1 pay for a wrong
@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tpr_attention.functional.signature import choose
 from tpr_attention.generators import named_generator
 from tpr_attention.tasks.composition.factors import Grid
 from tpr_attention.tasks.composition.held_out import HeldOut
@@ -19,17 +20,19 @@ from tpr_attention.tasks.images.metrics import measure_images
 from tpr_attention.tasks.images.reading import frames_of
 from tpr_attention.tasks.task import Batch, Task
 
-__all__ = ["image_floors", "nearest_known"]
+__all__ = ["AnswerMetrics", "floors_by", "image_floors", "nearest_known"]
 
 COUNT = 128  # examples of each condition
 MEAN_OF = 1024  # training targets in the mean image
 BLOCK = 16  # images whose neighbours are searched at once
 
 Answers = Mapping[str, Callable[[Batch], Tensor]]
+AnswerMetrics = dict[str, dict[str, dict[str, float]]]
+"""By condition and answer, the mean of each metric of `measure_images`."""
 
 
-def image_floors(task: Task, answers: Answers) -> dict[str, dict[str, float]]:
-    """The mean loss of answers under each condition, "train" included, beside those of a black and of the mean image.
+def image_floors(task: Task, answers: Answers) -> AnswerMetrics:
+    """All metrics of answers under each condition, "train" included, beside those of a black and of the mean image.
 
     Args:
         answers: By name, what is answered to a batch.
@@ -43,10 +46,22 @@ def image_floors(task: Task, answers: Answers) -> dict[str, dict[str, float]]:
     for condition in ("train", *task.conditions):
         batch = task.draw(condition, COUNT, named_generator(0, f"floors of {condition}"), torch.float32)
         floors[condition] = {
-            name: measure_images(answer(batch), batch.target)["loss"].mean().item()
+            name: {metric: of.mean().item() for metric, of in measure_images(answer(batch), batch.target).items()}
             for name, answer in {**plain, **answers}.items()
         }
     return floors
+
+
+def floors_by(metric: str, floors: AnswerMetrics) -> dict[str, dict[str, float]]:
+    """One metric of each answer under each condition.
+
+    >>> floors_by("iou", {"train": {"black": {"loss": 0.3, "iou": 0.0}}})
+    {'train': {'black': 0.0}}
+    """
+    return {
+        condition: {name: choose("metric", metric, found) for name, found in answers.items()}
+        for condition, answers in floors.items()
+    }
 
 
 def nearest_known(

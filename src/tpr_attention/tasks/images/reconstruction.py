@@ -1,6 +1,7 @@
 """Reconstruction of white sprites under published splits: from an image, or from true fillers, to the image."""
 
 from collections.abc import Hashable, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from tpr_attention.functional.signature import choose
 from tpr_attention.tasks.composition.held_out import HeldOut, Split, find_split
 from tpr_attention.tasks.images.fillers import FILLER_DIM, true_fillers
-from tpr_attention.tasks.images.floors import image_floors, nearest_known
+from tpr_attention.tasks.images.floors import AnswerMetrics, floors_by, image_floors, nearest_known
 from tpr_attention.tasks.images.frames import SIDE, as_pictures, draw_frames, white_grid
 from tpr_attention.tasks.images.metrics import MeasuredImages
 from tpr_attention.tasks.images.reading import read_frames
@@ -85,8 +86,18 @@ class ImageReconstruction(MeasuredImages):
         given = images if self.given == "image" else true_fillers(factors, dtype)
         return Batch((given,), images, {"shape": factors.column("shape").long()})
 
-    def floors(self) -> dict[str, dict[str, float]]:
-        """Losses of answers without learning under each condition, on a fixed sample; see `floors`."""
+    def floors(self, metric: str = "loss") -> dict[str, dict[str, float]]:
+        """What answers without learning reach under each condition, on a fixed sample; see `floors`.
+
+        All metrics are found at the first call, and kept.
+
+        Args:
+            metric: One of `measure`.
+        """
+        return floors_by(metric, self._floors)
+
+    @cached_property
+    def _floors(self) -> AnswerMetrics:
         return image_floors(
             self, {"nearest": lambda batch: nearest_known(batch.target, self.grid, self.held_out, warped=False)}
         )
