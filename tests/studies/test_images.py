@@ -84,8 +84,10 @@ def test_numbers_are_no_texts(document):
 def test_contestants_are_compared_before_the_clean_up(document):
     table = table_of(document, "images-others")
     assert len(table.rows) == 2 + len(OTHERS)  # with the quick version
-    assert {tuple(row[1:7]) for row in table.texts()} == {("0.10", "0.10", "0.5", "0.25", "25.0 %", "25.0 %")}
-    assert {row[9] for row in table.rows} == {1.0, 1.5}  # CPU seconds: the quick version has one seed
+    assert {tuple(row[1:5]) for row in table.texts()} == {("0.10", "0.10", "0.5", "0.25")}
+    assert {tuple(row[5:9]) for row in table.texts()} == {("0.0 %", "0.0 %", "25.0 %", "25.0 %")}
+    assert "IoU compares masks, which are where anything is drawn, and ignores colour." in table.caption
+    assert {row[11] for row in table.rows} == {1.0, 1.5}  # CPU seconds: the quick version has one seed
 
 
 def test_held_out_inputs_by_whether_the_answer_is_held_out(document):
@@ -150,16 +152,19 @@ def test_lines_end_where_training_ends(document):
         assert set(ends.values()) == {STEPS}
 
 
-def test_exact_answers_have_a_row_where_there_are_some(tmp_path):
+def test_exact_answers_are_shown_where_there_are_some(tmp_path):
     store, spec = Store(tmp_path / "store", create=True), series_of(OTHERS, OWN)["swap"].specs[0]
     names = {"conditions": list(conditions(spec)), "metrics": list(METRICS), "groups": {}, "axes": {}}
     points = [
-        Point("", step, test, None, (0.5,) * len(METRICS))
+        Point("", step, test, None, (0.25 if test == "scale_pos.ood_reference" else 0.5,) * len(METRICS))
         for test in conditions(spec)
         for step in (0, spec.training.steps)
     ]
     store.save(spec, curve(points, METRICS), {"w": np.zeros(1)}, {"training_seconds": 4.0}, names)
-    assert drawing_of(compose(store, SETUP)[0], "images-cpu").rows == ["error", "overlap", "exactly right"]
+    document = compose(store, SETUP)[0]
+    assert drawing_of(document, "images-cpu").rows == ["error", "overlap", "exactly right"]
+    (row,) = rows({section.title: section for section in document.sections}, "images-others")
+    assert (row["exactly right"], row["exactly right, worst test"]) == ("50.0 %", "25.0 %")
 
 
 def test_runs_that_do_not_tell_their_time_are_not_compared_by_it(tmp_path):

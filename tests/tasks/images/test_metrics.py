@@ -63,6 +63,17 @@ def test_metrics_are_those_of_loops(images):
     assert ways[0]["exact"].tolist() == [[0, 1, 1, 0, 1]] * 3
 
 
+def test_overlap_ignores_colour():
+    target = torch.zeros(1, 3, 4, 4)
+    target[:, 0, :2, :2] = 1
+    found = measure_images(target.flip(1), target)  # blue in the place of red
+    assert {name: found[name].item() for name in ("iou", "wrong_pixels", "exact")} == {
+        "iou": 1,
+        "wrong_pixels": 4,
+        "exact": 0,
+    }
+
+
 def test_the_gradient_of_the_loss_is_that_of_the_binary_cross_entropy(images):
     output, target = (each[0, :2] for each in images)
     output.requires_grad_()

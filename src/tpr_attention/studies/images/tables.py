@@ -28,7 +28,8 @@ __all__ = ["action_table", "main_table", "others_table", "small_table", "target_
 
 EXPLAINED = (
     "Exactly right: all 12,288 numbers of an image are, after rounding. Factors right: the nearest exact frame has all "
-    "factors of the target. Wrong pixels, IoU and loss are means over seeds."
+    "factors of the target. IoU compares masks, which are where anything is drawn, and ignores colour. Wrong pixels, "
+    "IoU and loss are means over seeds."
 )
 BY_FILLERS = (
     "By fillers: codes have taught the encoder, the layer and the decoder, and images are looked at twice, but answers "
@@ -118,12 +119,12 @@ def others_table(results: Results, setup: Setup) -> Iterator[Table]:
     held_out = [condition for condition in conditions_of("union") if condition != "in_distribution"]
     rows = []
     for name, series in finished_of(ON_UNION, results, setup).items():
-        iou, factors = (
+        exact, iou, factors = (
             {
                 condition: float(after_training(results, series, condition, metric).mean())
                 for condition in conditions_of("union")
             }
-            for metric in ("iou", "factors")
+            for metric in ("exact", "iou", "factors")
         )
         words = "unbinding, TPR-Attention, template" if name == "union" else series.label
         late, last = (found(results, series, "in_distribution", "loss") for found in (late_in_training, after_training))
@@ -134,6 +135,8 @@ def others_table(results: Results, setup: Setup) -> Iterator[Table]:
                 float(last.mean()),
                 _rounded(iou["in_distribution"]),
                 _rounded(min(iou[condition] for condition in held_out)),
+                exact["in_distribution"],
+                min(exact[condition] for condition in held_out),
                 factors["in_distribution"],
                 min(factors[condition] for condition in held_out),
                 *cost(results, series.specs),
@@ -147,6 +150,8 @@ def others_table(results: Results, setup: Setup) -> Iterator[Table]:
         Column("loss", "number"),
         Column("IoU", "exact"),
         Column("IoU, worst test", "exact"),
+        Column("exactly right", "share"),
+        Column("exactly right, worst test", "share"),
     ]
     columns += [Column("factors right", "share"), Column("factors right, worst test", "share")]
     columns += [Column("parameters", "count"), Column("seconds", "number"), Column("CPU seconds of steps", "number")]

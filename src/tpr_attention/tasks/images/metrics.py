@@ -31,6 +31,9 @@ def measure_images(output: Tensor, target: Float[Tensor, "*n c h w"]) -> dict[st
     is; `wrong_numbers` and `wrong_pixels`, those that are wrong after rounding, where a pixel is wrong if one of
     its channels is; and `exact`, 1 where no number is wrong.
 
+    A pixel is on where any of its channels is. So `iou` compares masks and ignores colour: a red square in the place of
+    a green one has an `iou` of 1, and all its pixels are wrong.
+
     >>> target = torch.tensor([1.0, 0.0, 0.0, 0.0]).reshape(1, 1, 2, 2)
     >>> found = measure_images((target - 0.25).abs(), target)
     >>> [round(found[name].item(), 3) for name in ("loss", "sse", "iou", "exact")]
