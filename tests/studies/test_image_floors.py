@@ -6,12 +6,14 @@ import pytest
 from tests.studies.image_runs import save
 from tests.studies.shown import check_forms
 from tests.studies.stored import rows
+from tpr_attention.report.markdown import markdown
+from tpr_attention.report.style import percent
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose
-from tpr_attention.studies.images.contestants import DECODERS, FIRST_SEED, OTHERS, series_of
+from tpr_attention.studies.images.contestants import CONTROLS, DECODERS, FIRST_SEED, OTHERS, series_of
 from tpr_attention.studies.images.floors import ANSWERS, EXAMPLES, TASK, union_floors
-from tpr_attention.studies.images.values import ON_UNION, conditions_of
+from tpr_attention.studies.images.values import HELD_OUT, ON_UNION, conditions_of
 from tpr_attention.tasks.images.composition import ImageComposition
 from tpr_attention.tasks.images.floors import COUNT
 from tpr_attention.training.spec import RunSpec
@@ -53,6 +55,16 @@ def test_floors_are_those_of_the_task(document):
     by_answer = dict(zip(ANSWERS, found, strict=True))
     assert by_answer["nearest"]["exactly right"] == by_answer["oracle"]["exactly right, worst test"] == "100 %"
     assert by_answer["nearest"]["exactly right, worst test"] == by_answer["black"]["exactly right"] == "0.0 %"
+
+
+def test_shuffled_actions_are_compared_with_a_copy(tmp_path):
+    """Also where no contestant is stored; other controls need no such level."""
+    iou, exact = (ImageComposition("union").floors(metric) for metric in ("iou", "exact"))
+    said = markdown(composed(tmp_path / "shuffled", CONTROLS, "shuffled"))
+    for test, words in (("in_distribution", "in distribution"), (HELD_OUT, "held out")):
+        copied = f"{iou[test]['copy']:.2f} and {percent(exact[test]['copy'])}"
+        assert f"{words} an IoU of 0.50 and 0.0 % exactly right, a copy of the reference {copied}" in said
+    assert "a copy of the reference" not in markdown(composed(tmp_path / "noisy", CONTROLS, "noisy"))
 
 
 def test_numbers_are_no_texts(document):

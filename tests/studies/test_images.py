@@ -7,10 +7,7 @@ import pytest
 
 from tests.studies.image_runs import METRICS, conditions, save
 from tests.studies.shown import check_forms
-from tests.studies.stored import ACTIONS, Remembered, is_broken, rows
-from tpr_attention.models.build import build
-from tpr_attention.models.images.composer import EAGER
-from tpr_attention.report.drawings import AnswerGrid
+from tests.studies.stored import Remembered, is_broken, rows
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
@@ -28,7 +25,6 @@ from tpr_attention.studies.images.contestants import (
     STEPS,
     series_of,
 )
-from tpr_attention.studies.images.figures import UPDATE_SCALE
 from tpr_attention.training.curves import curve
 from tpr_attention.training.points import Point
 from tpr_attention.training.prepare import make_task
@@ -105,6 +101,20 @@ def test_exactly_right_by_action(document):
     assert [column.title for column in table.columns] == ["held out", "test", "shape", "colour", "seeds"]
     assert len(table.rows) == 3 * 4 + 10
     assert {tuple(row[2:]) for row in table.texts()} == {("50.0 %", "25.0 %", "2")}
+
+
+def test_each_factor_right(document):
+    found = rows({section.title: section for section in document.sections}, "images-factors")
+    assert [(row["held out"], row["test"]) for row in found[:3]] == [
+        ("union", "in distribution"),
+        ("union", "worst test"),
+        ("square_red", "in distribution"),
+    ]
+    for row in found:
+        is_worst = row["test"] == "worst test"
+        assert {row[title] for title in ("shape", "scale", "place down", "colour")} == {"100 %"}
+        assert (row["orientation"], row["place across"]) == ("50.0 %" if is_worst else "75.0 %", "87.5 %")
+        assert (row["mean squared error"], row["seeds"]) == ("0.020" if is_worst else "0.010", "2")
 
 
 def test_published_splits_after_training_and_finished(document):
@@ -185,54 +195,6 @@ def test_a_run_that_diverged_is_left_out_and_said(tmp_path):
     assert "with one seed; other seeds diverged." in said
     assert not is_broken(said)
     assert {row[-1] for row in table_of(document, "images-main").rows} == {1}
-
-
-@pytest.fixture(scope="module")
-def with_weights(tmp_path_factory):
-    """The oracle with weights of its model, and another contestant with those of an earlier version."""
-    store = Store(tmp_path_factory.mktemp("answers") / "store", create=True)
-    series = series_of(OTHERS, OWN)
-    for name in ("swap", "linear"):
-        spec = series[name].specs[0]
-        model = build(spec.model.name, make_task(spec.task, spec.seed), spec.seed, **spec.model.options)
-        weights = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
-        save(store, spec, weights if name == "swap" else None)
-    return store
-
-
-def test_answers_are_shown(with_weights):
-    document, _ = compose(with_weights, SETUP)
-    grid = drawing_of(document, "images-answers")
-    assert isinstance(grid, AnswerGrid)
-    assert list(grid.shown.given) == ["reference", "transform"]
-    assert list(grid.shown.answers) == [OTHERS["swap"].words]
-    assert f"of an earlier version: {OTHERS['linear'].words}." in grid.caption
-    assert {words[1] for words in grid.shown.examples} == {"held out"}
-    assert list(grid.shown.by_model()) == ["reference", "transform", OTHERS["swap"].words, "target"]
-    assert "(figures/images-answers.png)" in markdown(document)
-
-
-def test_no_answers_without_weights(document):
-    assert drawing_of(document, "images-answers") is None
-
-
-def test_what_the_layer_became(tmp_path):
-    """A layer of one head that does the whole work of an action, with an update that is learned eagerly."""
-    store, spec = Store(tmp_path / "store", create=True), series_of(MAIN, OWN)["union"].specs[0]
-    layer = {"query_map": np.eye(5)[None], "id_query": np.array([[-1.0, 1.0]]), "filler_map": np.eye(8)[None]}
-    layer["role_map"] = np.eye(5)[None] / EAGER
-    save(store, spec, {f"composition.attention.{name}": array for name, array in layer.items()})
-    maps = drawing_of(compose(store, SETUP)[0], "images-layer")
-    (found,) = maps.inspection.layers
-    assert (found.names.actions, found.names.roles, found.heads) == (ACTIONS, ACTIONS, ())
-    for action in range(5):
-        np.testing.assert_allclose(found.combined.copied[action, 1], np.diag(np.eye(5)[action]))
-        np.testing.assert_allclose(found.combined.copied[action, 0], -np.diag(np.eye(5)[action]))
-    assert spec.digest in maps.inspection.title
-
-
-def test_updates_have_the_scale_of_the_model():
-    assert UPDATE_SCALE == EAGER
 
 
 def test_labels_have_a_table_of_their_own(document):

@@ -10,8 +10,10 @@ from tpr_attention.studies.images.contestants import MAIN, OTHERS
 from tpr_attention.studies.images.figures import answer_grid, at_equal_time, layer_maps, over_training
 from tpr_attention.studies.images.floors import floors_table
 from tpr_attention.studies.images.goals import goals_table
+from tpr_attention.studies.images.floors import EXAMPLES, floors_table, union_floors
 from tpr_attention.studies.images.tables import (
     action_table,
+    factor_table,
     main_table,
     others_table,
     small_table,
@@ -19,6 +21,7 @@ from tpr_attention.studies.images.tables import (
     worst_table,
 )
 from tpr_attention.studies.images.values import (
+    HELD_OUT,
     ON_UNION,
     after_training,
     conditions_of,
@@ -137,6 +140,25 @@ def _operators(results: Results, setup: Setup) -> Iterator[str]:
         )
 
 
+def _without_actions(results: Results, setup: Setup) -> Iterator[str]:
+    """What can be told where actions say nothing, beside the control that is told nothing."""
+    shuffled = finished("controls", results, setup).get("shuffled")
+    if shuffled is None:
+        return
+    iou, exact = (union_floors()[metric] for metric in ("iou", "exact"))
+    parts = [
+        f"{words} an IoU of {results.final(shuffled, test, 'iou').mean():.2f} and "
+        f"{percent(float(results.final(shuffled, test, 'exact').mean()))} exactly right, a copy of the reference "
+        f"{iou[test]['copy']:.2f} and {percent(exact[test]['copy'])}"
+        for test, words in (("in_distribution", "in distribution"), (HELD_OUT, "held out"))
+    ]
+    yield (
+        "Without actions no answer is known, and the level to compare with is a copy of the reference. Where actions "
+        f"are shuffled, the model has {'; '.join(parts)}. A copy is exactly right where both images agree in the "
+        f"factor; its shares are of {EXAMPLES} examples."
+    )
+
+
 def _empty(results: Results, setup: Setup) -> Iterator[str]:
     """The trainings of contestants after which nothing is drawn."""
     empty = [
@@ -162,6 +184,7 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *main_table(results, setup),
             *target_table(results, setup),
             *action_table(results, setup),
+            *factor_table(results, setup),
         ],
         "Images: the contestants": [
             *answer_grid(results, setup),
@@ -173,6 +196,7 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *floors_table(results, setup),
         ],
         "Images: controls": [
+            *map(Text, _without_actions(results, setup)),
             *small_table(
                 "images-controls",
                 "The main model without clean-up, where its priors are wrong, and where actions say nothing; held out: "
@@ -180,7 +204,7 @@ def sections(results: Results, setup: Setup) -> list[Section]:
                 "controls",
                 results,
                 setup,
-            )
+            ),
         ],
         "Images: published splits of white sprites": [
             *small_table(

@@ -24,7 +24,7 @@ from tpr_attention.studies.images.values import (
 from tpr_attention.studies.kinds import cost, linked, training_seconds
 from tpr_attention.studies.study import Setup
 
-__all__ = ["action_table", "main_table", "others_table", "small_table", "target_table", "worst_table"]
+__all__ = ["action_table", "factor_table", "main_table", "others_table", "small_table", "target_table", "worst_table"]
 
 EXPLAINED = (
     "Exactly right: all 12,288 numbers of an image are, after rounding. Factors right: the nearest exact frame has all "
@@ -48,6 +48,15 @@ MEASURED: dict[str, tuple[str, Kind]] = {
     "factors_modulo_symmetry": ("factors right modulo symmetry", "share"),
 }
 """Metrics of smaller tables, with the title and the kind of their columns."""
+FACTORS = {
+    "shape": "shape",
+    "scale": "scale",
+    "orientation": "orientation",
+    "position_x": "place across",
+    "position_y": "place down",
+    "colour": "colour",
+}
+"""Metrics that say whether a factor is right, with the titles of their columns."""
 SUMS = ("nll", "sse", "iou", "exact")
 """Those of tables with sums over an image."""
 
@@ -112,6 +121,28 @@ def action_table(results: Results, setup: Setup) -> Iterator[Table]:
     if rows:
         caption = "The main model: exactly right by action. Means over seeds; a dash where a test lacks an action."
         yield Table("images-actions", caption, [*columns, Column("seeds", "count")], rows)
+
+
+def factor_table(results: Results, setup: Setup) -> Iterator[Table]:
+    """How often the main model has each factor right, and its squared error."""
+    rows = []
+    for split, series in finished("main", results, setup).items():
+        means = {test: results.by_metric(series, test) for test in conditions_of(split)}
+        known = means.pop("in_distribution")
+        worst = {metric: min(of[metric] for of in means.values()) for metric in FACTORS}
+        worst["mse"] = max(of["mse"] for of in means.values())
+        for words, found in (("in distribution", known), ("worst test", worst)):
+            factors = [linked(found[metric], series.specs[0]) for metric in FACTORS]
+            rows.append([split, words, *factors, found["mse"], len(series.specs)])
+    columns = [Column("held out"), Column("test"), *(Column(title, "share") for title in FACTORS.values())]
+    if rows:
+        caption = (
+            "The main model: each factor right, in distribution and in the worst test, which may be another one for "
+            "each column. A factor is right where the nearest exact frame has the target's. The squared error is that "
+            f"of a number, in the mean over an image. Means over seeds. {NOT_ALL}"
+        )
+        columns += [Column("mean squared error", "number"), Column("seeds", "count")]
+        yield Table("images-factors", caption, columns, rows)
 
 
 def others_table(results: Results, setup: Setup) -> Iterator[Table]:

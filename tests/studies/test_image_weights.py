@@ -1,0 +1,74 @@
+"""What the report of the image study shows where weights are stored."""
+
+import numpy as np
+import pytest
+
+from tests.studies.image_runs import save
+from tests.studies.stored import ACTIONS
+from tpr_attention.models.build import build
+from tpr_attention.models.images.composer import EAGER
+from tpr_attention.report.drawings import AnswerGrid
+from tpr_attention.report.markdown import markdown
+from tpr_attention.runner.store import Store
+from tpr_attention.studies import Setup
+from tpr_attention.studies.compose import compose
+from tpr_attention.studies.images.contestants import FIRST_SEED, MAIN, OTHERS, series_of
+from tpr_attention.studies.images.figures import UPDATE_SCALE
+from tpr_attention.training.prepare import make_task
+
+SETUP = Setup(seeds=2)
+OWN = Setup(seeds=2, first_seed=FIRST_SEED)
+
+
+def drawing_of(document, name):
+    return next((drawing for drawing in document.drawings if drawing.name == name), None)
+
+
+@pytest.fixture(scope="module")
+def with_weights(tmp_path_factory):
+    """The oracle with weights of its model, and another contestant with those of an earlier version."""
+    store = Store(tmp_path_factory.mktemp("answers") / "store", create=True)
+    series = series_of(OTHERS, OWN)
+    for name in ("swap", "linear"):
+        spec = series[name].specs[0]
+        model = build(spec.model.name, make_task(spec.task, spec.seed), spec.seed, **spec.model.options)
+        weights = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+        save(store, spec, weights if name == "swap" else None)
+    return store
+
+
+def test_answers_are_shown(with_weights):
+    document, _ = compose(with_weights, SETUP)
+    grid = drawing_of(document, "images-answers")
+    assert isinstance(grid, AnswerGrid)
+    assert list(grid.shown.given) == ["reference", "transform"]
+    assert list(grid.shown.answers) == [OTHERS["swap"].words]
+    assert f"of an earlier version: {OTHERS['linear'].words}." in grid.caption
+    assert {words[1] for words in grid.shown.examples} == {"held out"}
+    assert list(grid.shown.by_model()) == ["reference", "transform", OTHERS["swap"].words, "target"]
+    assert "(figures/images-answers.png)" in markdown(document)
+
+
+def test_no_answers_without_weights(tmp_path):
+    store = Store(tmp_path / "store", create=True)
+    save(store, series_of(OTHERS, OWN)["swap"].specs[0])
+    assert drawing_of(compose(store, SETUP)[0], "images-answers") is None
+
+
+def test_what_the_layer_became(tmp_path):
+    """A layer of one head that does the whole work of an action, with an update that is learned eagerly."""
+    store, spec = Store(tmp_path / "store", create=True), series_of(MAIN, OWN)["union"].specs[0]
+    layer = {"query_map": np.eye(5)[None], "id_query": np.array([[-1.0, 1.0]]), "filler_map": np.eye(8)[None]}
+    layer["role_map"] = np.eye(5)[None] / EAGER
+    save(store, spec, {f"composition.attention.{name}": array for name, array in layer.items()})
+    maps = drawing_of(compose(store, SETUP)[0], "images-layer")
+    (found,) = maps.inspection.layers
+    assert (found.names.actions, found.names.roles, found.heads) == (ACTIONS, ACTIONS, ())
+    for action in range(5):
+        np.testing.assert_allclose(found.combined.copied[action, 1], np.diag(np.eye(5)[action]))
+        np.testing.assert_allclose(found.combined.copied[action, 0], -np.diag(np.eye(5)[action]))
+    assert spec.digest in maps.inspection.title
+
+
+def test_updates_have_the_scale_of_the_model():
+    assert UPDATE_SCALE == EAGER
