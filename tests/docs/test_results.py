@@ -11,6 +11,7 @@ import pytest
 
 from tests.studies.image_runs import save
 from tpr_attention.models.images.parts import COMPOSITIONS, DECODERS, ENCODERS
+from tests.studies.image_runs import CODES, save
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
@@ -157,11 +158,11 @@ def test_the_decision_on_angles_has_measured_numbers():
 
 
 def test_what_is_kept_of_a_store(tmp_path, monkeypatch):
-    """All but the weights; and what is kept already stays."""
+    """All but the weights, of which only codes are kept; and what is kept already stays."""
     first, second = series_of(MAIN, Setup(seeds=2, first_seed=FIRST_SEED))["union"].specs
     store = Store(tmp_path / "store", create=True)
     for number, spec in enumerate((first, second)):
-        save(store, spec, {"w": np.ones(3)})
+        save(store, spec, {"w": np.ones(3), **CODES} if number else {"w": np.ones(3)})
         monkeypatch.setattr(sys, "argv", ["keep.py", str(store.path), str(tmp_path / "kept")])
         runpy.run_path(str(DOCS / "results" / "keep.py"), run_name="__main__")
         kept = Store(tmp_path / "kept")
@@ -171,4 +172,7 @@ def test_what_is_kept_of_a_store(tmp_path, monkeypatch):
         assert kept.curve(spec.digest).equals(store.curve(spec.digest))
         assert kept.provenance(spec.digest) == store.provenance(spec.digest)
         assert kept.names(spec.digest) == store.names(spec.digest)
-        assert kept.weights(spec.digest) == {}
+    assert kept.weights(first.digest) == {}
+    assert kept.weights(second.digest).keys() == CODES.keys()
+    tables = {table.name: table for table in compose(kept, Setup(seeds=2))[0].tables}
+    assert [row[0].value for row in tables["images-codes"].rows] == [second.seed]

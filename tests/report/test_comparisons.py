@@ -1,6 +1,7 @@
 """Pictures of answers: every image has its place, and wrong pixels are marked."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,17 @@ def test_answers_are_rounded_and_wrong_pixels_marked(shown):
         if place == 2:
             expected[0, 0] = WRONG
         assert (row["bad"][0] == expected).all()
+
+
+def test_what_is_wrong_is_enlarged(shown):
+    rows = replace(shown, window=2).by_model()
+    assert list(rows) == ["before", "after", "good", "good, enlarged", "bad", "bad, enlarged", "target"]
+    right, both, one = (images[0] for images in rows["bad, enlarged"].values())
+    whole = [images[0] for images in rows["bad"].values()]
+    assert (right == whole[0][1:3, 1:3]).all()  # the middle, as nothing is wrong
+    assert (both == whole[1][1:3, 1:3]).all()  # between two wrong pixels
+    assert (one == whole[2][:2, :2]).all()  # in a corner, and no further
+    assert tuple(one[0, 0]) == WRONG
 
 
 def test_a_row_for_each_model_has_the_same_images(shown):

@@ -4,18 +4,35 @@ import numpy as np
 import pytest
 import torch
 
-from tests.runner.specs import tiny
+from tests.runner.specs import CURVE, NAMES, tiny
 from tpr_attention.generators import named_generator
 from tpr_attention.models.build import build
 from tpr_attention.runner.executors.local import in_this_process
-from tpr_attention.runner.inference import answers_of
+from tpr_attention.runner.inference import PART, answers_of, failures_of
 from tpr_attention.runner.run import run
 from tpr_attention.runner.store import Store
+from tpr_attention.tasks.images.composition import ImageComposition
 from tpr_attention.training.prepare import make_task
 from tpr_attention.training.spec import SpecError
 
 RUNS = {"first": tiny(model="linear"), "second": tiny(model="linear", seed=1), "oracle": tiny(model="oracle")}
 TEST = "ood_reference"
+ROWS = 2 * PART + 50
+
+
+class CopyOfTheReference(torch.nn.Module):
+    """A model of images that learns nothing."""
+
+    def __init__(self, num_actions: int, num_roles: int, side: int, channels: int) -> None:
+        super().__init__()
+
+    def forward(self, reference, transform, action):
+        """The reference, less sure."""
+        return 0.1 + 0.8 * reference
+
+
+COPY = tiny(task="images-composition", model=f"{__name__}:CopyOfTheReference")
+"""Exactly right where both images agree in the factor."""
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +74,43 @@ def test_runs_with_other_weights_are_left_out(store, tmp_path):
     other.save(spec, store.curve(spec.digest), {"w": np.zeros(1)}, {}, store.names(spec.digest))
     found = answers_of(other, {"old": spec}, TEST, 2)
     assert (found.left_out, found.answers, found.metrics) == (["old"], {}, {})
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    """A store with the copy, and one with weights of an earlier version."""
+    stores = [Store(tmp_path_factory.mktemp("copies") / name, create=True) for name in ("store", "old")]
+    for store, weights in zip(stores, ({}, {"w": np.zeros(1)}), strict=True):
+        store.save(COPY, CURVE, weights, {}, NAMES)
+    return stores
+
+
+@pytest.mark.parametrize("most", [3, 90, 10_000])
+def test_answers_that_are_not_exact(copies, most):
+    """The first of them, over several parts."""
+    found = failures_of(copies[0], "copy", COPY, TEST, most, ROWS)
+    task = make_task(COPY.task, 0)
+    generator, inputs, targets = named_generator(0, f"failures/{TEST}"), [], []
+    for count in (PART, PART, 50):
+        batch = task.draw(TEST, count, generator, torch.float32)
+        inputs.append(batch.inputs[0])
+        targets.append(batch.target)
+    reference, target = torch.cat(inputs), torch.cat(targets)
+    every = (reference != target).flatten(1).any(1).nonzero().flatten()
+    wrong = every[:most]
+    assert PART < len(every) < ROWS
+    assert len(found.examples) == len(wrong)
+    pictures = (target[wrong] * 255).byte().permute(0, 2, 3, 1).numpy()
+    assert (found.target == pictures).all()
+    assert (found.given["reference"] == (reference[wrong] * 255).byte().permute(0, 2, 3, 1).numpy()).all()
+    assert ((found.answers["copy"] > 127) == (found.given["reference"] > 127)).all()
+    assert found.metrics["copy"]["exact"] == 0
+    assert (found.test, found.left_out) == (TEST, [])
+
+
+def test_no_failures_to_show(copies, monkeypatch):
+    """Of weights of an earlier version, and where all is right."""
+    store, old = copies
+    assert failures_of(old, "copy", COPY, TEST, 3, ROWS) is None
+    monkeypatch.setattr(ImageComposition, "measure", lambda task, output, batch: {"exact": torch.ones(len(output))})
+    assert failures_of(store, "copy", COPY, TEST, 3, ROWS) is None

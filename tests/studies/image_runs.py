@@ -15,6 +15,21 @@ FURTHER = (0.1,) * 7
 """The squared error and the factors before the end."""
 
 
+def _codes():
+    """Two shapes with two scales and one, three angles, two colours, and four places across and one down."""
+    found = {"shapes": (8, 8), "log_scales": (8, 16), "angles": (64,), "places": (2, 64), "colours": (8, 3)}
+    codes = {name: np.full(shape, 1e6, np.float32) for name, shape in found.items()}
+    codes["shapes"][:2], codes["colours"][:2] = 0.5, 0.25
+    codes["log_scales"][0, :2], codes["log_scales"][1, 0] = (-0.5, 0.0), 0.1
+    codes["angles"][:3] = np.deg2rad([350.0, 362.0, 371.0])
+    codes["places"][0, :4], codes["places"][1, 0] = (7.25, 8.5, 9.5, 11.5), 3.125
+    return {f"memory.{name}": array for name, array in {**codes, "is_used": np.array(True)}.items()}
+
+
+CODES = _codes()
+"""Weights of a clean-up memory."""
+
+
 def conditions(spec):
     """The tests of a task."""
     if spec.task.name == "images-reconstruction":

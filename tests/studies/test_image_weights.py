@@ -3,17 +3,20 @@
 import numpy as np
 import pytest
 
-from tests.studies.image_runs import save
-from tests.studies.stored import ACTIONS
+from tests.studies.image_runs import CODES, save
+from tests.studies.shown import check_forms
+from tests.studies.stored import ACTIONS, rows
 from tpr_attention.models.build import build
 from tpr_attention.models.images.composer import EAGER
+from tpr_attention.nn.images.codes.pose_memory import FAR as MEMORY_FAR
 from tpr_attention.report.drawings import AnswerGrid
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose
+from tpr_attention.studies.images.codes import FAR, codes_in
 from tpr_attention.studies.images.contestants import FIRST_SEED, MAIN, OTHERS, series_of
-from tpr_attention.studies.images.figures import UPDATE_SCALE
+from tpr_attention.studies.images.figures import FAILURES, UPDATE_SCALE
 from tpr_attention.training.prepare import make_task
 
 SETUP = Setup(seeds=2)
@@ -68,6 +71,76 @@ def test_what_the_layer_became(tmp_path):
         np.testing.assert_allclose(found.combined.copied[action, 1], np.diag(np.eye(5)[action]))
         np.testing.assert_allclose(found.combined.copied[action, 0], -np.diag(np.eye(5)[action]))
     assert spec.digest in maps.inspection.title
+
+
+def test_codes_that_were_found(tmp_path):
+    """A row for each seed with a memory, also where it found nothing."""
+    store = Store(tmp_path / "store", create=True)
+    for spec, weights in zip(series_of(MAIN, OWN)["union"].specs, (CODES, memory_of_a_new_model()), strict=True):
+        save(store, spec, weights)
+    document = compose(store, SETUP)[0]
+    first, second = rows({section.title: section for section in document.sections}, "images-codes")
+    assert first == {
+        "seed": "1200",
+        "shapes": "2",
+        "scales": "2",
+        "fewest scales of a shape": "1",
+        "angles": "3",
+        "colours": "2",
+        "places across": "4",
+        "places down": "1",
+        "degrees between angles": "10.5",
+        "pixels between places across": "1.4167",
+        "pixels between places down": "-",
+        "first place across": "7.25",
+        "first place down": "3.125",
+        "codes are used": "yes",
+    }
+    assert (second.pop("seed"), second.pop("codes are used")) == ("1201", "no")
+    assert set(second.values()) == {"0", "-"}
+    check_forms([table for table in document.tables if table.name.startswith("images-")])
+
+
+def memory_of_a_new_model():
+    spec = series_of(MAIN, OWN)["union"].specs[0]
+    model = build(spec.model.name, make_task(spec.task, spec.seed), spec.seed, **spec.model.options)
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items() if name.startswith("memory.")}
+
+
+def test_codes_are_those_of_the_memory():
+    memory = memory_of_a_new_model()
+    assert codes_in(memory).keys() == CODES.keys()
+    assert {name: array.shape for name, array in codes_in(memory).items()} == {
+        name: array.shape for name, array in CODES.items()
+    }
+    assert FAR == MEMORY_FAR
+    assert codes_in({"memory.angles": memory["memory.angles"]}) == {}
+
+
+def test_answers_that_are_not_exact(tmp_path):
+    """A model that learned nothing fails from the first example on."""
+    store, spec = Store(tmp_path / "store", create=True), series_of(MAIN, OWN)["union"].specs[0]
+    model = build(spec.model.name, make_task(spec.task, spec.seed), spec.seed, **spec.model.options)
+    save(store, spec, {name: tensor.numpy() for name, tensor in model.state_dict().items()})
+    document = compose(store, SETUP)[0]
+    grid = drawing_of(document, "images-failures")
+    assert isinstance(grid, AnswerGrid)
+    assert len(grid.shown.examples) == FAILURES
+    assert "where it is exact least often: square_red, reference held out." in grid.caption
+    assert list(grid.shown.by_model()) == ["reference", "transform", "answer", "answer, enlarged", "target"]
+    answer, target = grid.shown.answers["answer"] > 127, grid.shown.target > 127
+    for row, (action, _, said) in enumerate(grid.shown.examples):
+        assert action in ACTIONS
+        assert said == f"{(answer[row] != target[row]).any(-1).sum():,} wrong" != "0 wrong"
+    assert "(figures/images-failures.png)" in markdown(document)
+
+
+def test_nothing_of_weights_without_weights(tmp_path):
+    store = Store(tmp_path / "store", create=True)
+    save(store, series_of(MAIN, OWN)["union"].specs[0])
+    document = compose(store, SETUP)[0]
+    assert not {"images-failures", "images-layer"} & {drawing.name for drawing in document.drawings}
+    assert "images-codes" not in {table.name for table in document.tables}
 
 
 def test_updates_have_the_scale_of_the_model():

@@ -1,10 +1,11 @@
 """Figures of the image study: contestants over training, at equal processor time, and what they answer."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tpr_attention.imports import load
 from tpr_attention.report.drawings import AnswerGrid, Curves, HeadMaps
-from tpr_attention.report.drawings.comparisons import ShownAnswers
+from tpr_attention.report.drawings.comparisons import ShownAnswers, wrong_pixels
 from tpr_attention.report.inspection import Inspection, Names, inspect_weights
 from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.report.results import Results
@@ -13,7 +14,7 @@ from tpr_attention.studies.images.values import HELD_OUT, ON_UNION, conditions_o
 from tpr_attention.studies.kinds import finishing_seconds, training_seconds
 from tpr_attention.studies.study import Setup
 
-__all__ = ["answer_grid", "at_equal_time", "layer_maps", "over_training"]
+__all__ = ["answer_grid", "at_equal_time", "failures", "layer_maps", "over_training"]
 
 SHOWN = {
     "in_distribution": "in distribution",
@@ -21,6 +22,10 @@ SHOWN = {
 }
 EXAMPLES = 5
 """Of a test, in the picture of answers."""
+FAILURES, AMONG = 8, 2_000
+"""How many answers that are not exact are shown, and among how many examples they are sought: seconds."""
+WINDOW = 16
+"""Rows and columns around wrong pixels that are enlarged."""
 OBJECTS = ("reference", "transform")
 LAYER = "composition.attention"
 UPDATE_SCALE = 5.0
@@ -114,6 +119,33 @@ def answer_grid(results: Results, setup: Setup) -> Iterator[AnswerGrid]:
             found.target,
         )
         yield AnswerGrid("images-answers", shown, caption)
+
+
+def failures(results: Results, setup: Setup) -> Iterator[AnswerGrid]:
+    """Answers of the main model that are not exact, with its first seed on the union, in the worst of its tests."""
+    series = finished("main", results, setup).get("union")
+    if series is None:
+        return
+    first = replace(series, specs=series.specs[:1])
+    tests = conditions_of("union")
+    test = min(tests, key=lambda name: float(results.final(first, name, "exact")[0]))
+    failures_of = load("tpr_attention.runner.inference:failures_of")  # with torch
+    found = failures_of(results.store, "answer", first.specs[0], test, FAILURES, AMONG)
+    if found is None:
+        return
+    counts = wrong_pixels(found.answers["answer"], found.target).sum((1, 2)).tolist()
+    words = [
+        (*(word.replace("_", " ") for word in example), f"{count:,} wrong")
+        for example, count in zip(found.examples, counts, strict=True)
+    ]
+    caption = (
+        f"Answers of the main model that are not exact, at most {FAILURES} among {AMONG:,} examples, with its first "
+        f"seed on the union of the splits, in the test where it is exact least often: {tests[test]}. Pixels that are "
+        "wrong after rounding are pink, and dark pink where nothing is drawn; enlarged are those around them. Columns "
+        "say the action, whether the answer is held out, and how many pixels are wrong."
+    )
+    shown = ShownAnswers(words, found.given, found.answers, found.target, WINDOW)
+    yield AnswerGrid("images-failures", shown, caption)
 
 
 def layer_maps(results: Results, setup: Setup) -> Iterator[HeadMaps]:

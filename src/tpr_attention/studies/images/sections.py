@@ -6,10 +6,12 @@ import numpy as np
 
 from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.results import Results
+from tpr_attention.studies.images.codes import code_table
 from tpr_attention.studies.images.contestants import MAIN, OTHERS
 from tpr_attention.studies.images.figures import answer_grid, at_equal_time, layer_maps, over_training
 from tpr_attention.studies.images.floors import floors_table
 from tpr_attention.studies.images.goals import goals_table
+from tpr_attention.studies.images.figures import answer_grid, at_equal_time, failures, layer_maps, over_training
 from tpr_attention.studies.images.floors import EXAMPLES, floors_table, union_floors
 from tpr_attention.studies.images.tables import (
     action_table,
@@ -181,10 +183,12 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *goals_table(results, setup),
             Text(PRIOR),
             *layer_maps(results, setup),
+            *failures(results, setup),
             *main_table(results, setup),
             *target_table(results, setup),
             *action_table(results, setup),
             *factor_table(results, setup),
+            *code_table(results, setup),
         ],
         "Images: the contestants": [
             *answer_grid(results, setup),
