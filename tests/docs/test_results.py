@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.studies.image_runs import save
-from tpr_attention.models.images.parts import COMPOSITIONS, DECODERS, ENCODERS
 from tests.studies.image_runs import CODES, save
+from tpr_attention.models.images.parts import COMPOSITIONS, DECODERS, ENCODERS
 from tpr_attention.report.markdown import markdown
 from tpr_attention.runner.store import Store
 from tpr_attention.studies import Setup

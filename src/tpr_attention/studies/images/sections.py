@@ -8,11 +8,9 @@ from tpr_attention.report.document import Block, Section, Text
 from tpr_attention.report.results import Results
 from tpr_attention.studies.images.codes import code_table
 from tpr_attention.studies.images.contestants import MAIN, OTHERS
-from tpr_attention.studies.images.figures import answer_grid, at_equal_time, layer_maps, over_training
-from tpr_attention.studies.images.floors import floors_table
-from tpr_attention.studies.images.goals import goals_table
 from tpr_attention.studies.images.figures import answer_grid, at_equal_time, failures, layer_maps, over_training
 from tpr_attention.studies.images.floors import EXAMPLES, floors_table, union_floors
+from tpr_attention.studies.images.goals import goals_table
 from tpr_attention.studies.images.tables import (
     action_table,
     factor_table,
