@@ -99,18 +99,21 @@ def _is_ever_right(results: Results, series: Series, condition: str) -> bool:
 
 
 def answer_grid(results: Results, setup: Setup) -> Iterator[AnswerGrid]:
-    """What all contestants on the union answer to the same held-out examples, each with its first seed."""
-    runs = {one.label: one.specs[0] for one in finished_of(ON_UNION, results, setup).values()}
+    """What all contestants on the union answer to the same held-out examples, each with its first seed that can."""
+    runs = {
+        one.label: next((spec for spec in one.specs if results.store.weights(spec.digest)), one.specs[0])
+        for one in finished_of(ON_UNION, results, setup).values()
+    }
     if not runs:
         return
     found = load("tpr_attention.runner.inference:answers_of")(results.store, runs, HELD_OUT, EXAMPLES)  # with torch
     caption = (
-        "Answers to combinations that training never showed: squares in the right half. Each contestant has its first "
-        "seed. Pixels that are wrong after rounding are pink, and dark pink where nothing is drawn. Columns say the "
+        "Answers to combinations that training never showed: squares in the right half. Each contestant has the first "
+        "of its seeds whose weights are stored. Pixels that are wrong after rounding are pink, and dark pink where nothing is drawn. Columns say the "
         "action, and whether the answer is held out."
     )
     if found.left_out:
-        caption += f" Left out, as their weights are of an earlier version: {'; '.join(found.left_out)}."
+        caption += f" Left out, as no weights of this version are stored: {'; '.join(found.left_out)}."
     if found.answers:
         shown = ShownAnswers(
             [tuple(word.replace("_", " ") for word in words) for words in found.examples],
