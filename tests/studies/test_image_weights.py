@@ -46,7 +46,7 @@ def test_answers_are_shown(with_weights):
     assert isinstance(grid, AnswerGrid)
     assert list(grid.shown.given) == ["reference", "transform"]
     assert list(grid.shown.answers) == [OTHERS["swap"].words]
-    assert f"of an earlier version: {OTHERS['linear'].words}." in grid.caption
+    assert f"as no weights of this version are stored: {OTHERS['linear'].words}." in grid.caption
     assert {words[1] for words in grid.shown.examples} == {"held out"}
     assert list(grid.shown.by_model()) == ["reference", "transform", OTHERS["swap"].words, "target"]
     assert "(figures/images-answers.png)" in markdown(document)

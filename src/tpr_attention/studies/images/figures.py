@@ -109,8 +109,9 @@ def answer_grid(results: Results, setup: Setup) -> Iterator[AnswerGrid]:
     found = load("tpr_attention.runner.inference:answers_of")(results.store, runs, HELD_OUT, EXAMPLES)  # with torch
     caption = (
         "Answers to combinations that training never showed: squares in the right half. Each contestant has the first "
-        "of its seeds whose weights are stored. Pixels that are wrong after rounding are pink, and dark pink where nothing is drawn. Columns say the "
-        "action, and whether the answer is held out."
+        "of its seeds whose weights are stored. Pixels that are wrong after rounding are pink, and dark pink where "
+        "nothing is drawn. Columns say the action, and whether the answer is held out. The main model has its "
+        "clean-up here, and no contestant has one."
     )
     if found.left_out:
         caption += f" Left out, as no weights of this version are stored: {'; '.join(found.left_out)}."
