@@ -86,4 +86,10 @@ def save(store, spec, weights=None, trained_iou=0.5, **provenance):
             points.append(Point("", last - 1, test, None, (0.1, 9.0, 2.0, iou, 5.0, 0.0, 0.25, 0.25, *FURTHER)))
             points.append(Point("", last, test, None, end(spec, test)))
         points += [Point("", last, test, label, values) for label, values in groups_of(spec, test)]
-    store.save(spec, curve(points, METRICS), weights or {"w": np.zeros(1)}, {**origin, **provenance}, names)
+    store.save(
+        spec,
+        curve(points, METRICS),
+        {"w": np.zeros(1)} if weights is None else weights,
+        {**origin, **provenance},
+        names,
+    )

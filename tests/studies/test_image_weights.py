@@ -52,6 +52,16 @@ def test_answers_are_shown(with_weights):
     assert "(figures/images-answers.png)" in markdown(document)
 
 
+def test_a_contestant_has_the_first_seed_whose_weights_are_stored(tmp_path):
+    store, specs = Store(tmp_path / "store", create=True), series_of(OTHERS, OWN)["swap"].specs
+    model = build(specs[1].model.name, make_task(specs[1].task, 0), specs[1].seed, **specs[1].model.options)
+    save(store, specs[0], {})
+    save(store, specs[1], {key: tensor.numpy() for key, tensor in model.state_dict().items()})
+    grid = drawing_of(compose(store, SETUP)[0], "images-answers")
+    assert list(grid.shown.answers) == [OTHERS["swap"].words]
+    assert "Left out" not in grid.caption
+
+
 def test_no_answers_without_weights(tmp_path):
     store = Store(tmp_path / "store", create=True)
     save(store, series_of(OTHERS, OWN)["swap"].specs[0])
