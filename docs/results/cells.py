@@ -42,7 +42,7 @@ def measured(models, task, condition, seed):
             factors = found["exact"].clone()  # an exact answer has all factors
             wrong = factors == 0
             if wrong.any():
-                factors[wrong] = measure_factors(output[wrong], batch.target[wrong], task.grid)["factors"]
+                factors[wrong] = measure_factors(output[wrong], batch.target[wrong], task.grid, task.warped)["factors"]
             parts[name].append(torch.stack([content.float(), found["wrong_pixels"], found["exact"], factors], 1))
     return {name: torch.cat(of_model) for name, of_model in parts.items()}
 
