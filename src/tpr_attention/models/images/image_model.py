@@ -16,6 +16,7 @@ from tpr_attention.nn.images.alignment import align
 from tpr_attention.nn.images.codes.outlines import outlines_of
 from tpr_attention.nn.images.codes.pose_memory import Codes, PoseMemory
 from tpr_attention.nn.images.codes.refinement import fit, refine
+from tpr_attention.nn.images.codes.regularity import complete
 from tpr_attention.nn.images.codes.verification import MOST_WRONG, codes_of, verified
 from tpr_attention.nn.images.decoders import BindingDecoder, TemplateDecoder
 from tpr_attention.nn.images.pixels import Masks
@@ -155,6 +156,7 @@ class ImageModel(nn.Module):
         objects = torch.cat(found)
         if aligned is None:
             memory.find(objects, decoder, generator)
+            complete(memory)
         examples = ((images.sum(1), codes_of(memory, decoder, some, images.sum(1))) for images, some in read)
         yield from fit(memory, examples, FITTED, generator)
         if _are_read(memory, *next(examples)):
@@ -176,6 +178,7 @@ class ImageModel(nn.Module):
         aligned = align(decoder, *self._of_examples(batches, count))
         if aligned is not None:
             memory.find(aligned, decoder, generator)
+            complete(memory)
             find_symmetries(memory, decoder, aligned)
         return aligned
 

@@ -6,9 +6,47 @@ from torch import Tensor
 
 from tpr_attention.nn.images.codes.pose_memory import FAR, PoseMemory
 
-__all__ = ["even_out", "units_of"]
+__all__ = ["complete", "even_out", "units_of"]
 
 NEARLY = 0.1  # of a step: how far codes may be from evenly spaced ones, and scales of shapes apart, but for a factor
+FEW = 0.1  # of the codes: how many may lack, or be there twice
+
+
+@torch.no_grad()
+def complete(memory: PoseMemory) -> None:
+    """Add places and angles that lack in a row of nearly even ones, and drop those that are there twice.
+
+    Where images are few, a code may not be found, and another one twice. Rows in which no distance is unusual stay as
+    they are.
+
+    >>> from tpr_attention.nn.images.decoders import TemplateDecoder
+    >>> memory = PoseMemory(TemplateDecoder(side=64, channels=3, filler_dim=8))
+    >>> memory.angles[:21] = torch.tensor([*range(10), 9.03, *range(11, 21)])
+    >>> complete(memory)
+    >>> memory.counts["angles"], float(memory.angles[10].round(decimals=1))
+    (21, 10.0)
+    """
+    for row in (memory.angles, *memory.places):
+        _complete(row)
+
+
+def _complete(codes: Float[Tensor, "most"]) -> None:
+    """Put an evenly spaced code wherever there should be one, in place; codes are in order."""
+    used = int((codes < FAR).sum())
+    found = codes[:used].double()
+    if used < 3 or (found.diff() <= 0).any():
+        return
+    steps = (found.diff() / found.diff().median()).round()
+    count = int(steps.sum()) + 1
+    if not 0 < (steps - 1).abs().sum() <= FEW * used or count > len(codes):
+        return
+    number = torch.cat([steps.new_zeros(1), steps.cumsum(0)])
+    off = number - number.mean()
+    step = (off @ found) / off.square().sum()
+    if (found - found.mean() - step * off).abs().max() <= NEARLY * step:
+        codes.fill_(FAR)
+        every = torch.arange(count, device=codes.device, dtype=torch.float64)
+        codes[:count] = (found.mean() + step * (every - number.mean())).to(codes)
 
 
 @torch.no_grad()
