@@ -48,10 +48,10 @@ PRIOR = (
     "0045), symmetric templates also by a split that no test has: squares and large objects in the lower half. "
     "That templates are aligned came from seeds that had failed, 700 and 701 of `square_red`, when their held-out "
     "cells had been seen. Roles are weighed when the layer is fitted since tests of seeds 800 and 801 were seen, by "
-    "what fillers draw in distribution; splits apart have these seeds, the union later ones. Of the five of the union, 1203 "
-    "and 1204 failed at first, as one place was found twice and another one not: they were trained again with the same "
+    "what fillers draw in distribution; splits apart have these seeds, and the union later ones. Of these, 1203 and "
+    "1204 failed at first, as one place was found twice and another one not: they were trained again with the same "
     "seeds when this was mended (decision 0045). All 40 angles had failed with seeds 800, 901 and 902, and have later "
-    "ones."
+    "seeds."
 )
 NOTHING = 0.01
 """An intersection over union: a training that ends with less in distribution draws hardly anything."""
