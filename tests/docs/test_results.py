@@ -88,12 +88,13 @@ def test_the_page_on_pixels_has_every_goal(results):
 
 @pytest.fixture(scope="module")
 def cells():
-    """The main model with many pairs a test, all seeds."""
+    """The main model with many pairs a test, some seeds."""
     tables = [pl.read_csv(path) for path in sorted((DOCS / "results" / "cells").glob("*.csv"))]
-    assert [table["seed"][0] for table in tables] == [
-        spec.seed for spec in series_of({"union": MAIN["union"]}, OWN)["union"].specs
-    ]
+    seeds = {spec.seed for spec in series_of({"union": MAIN["union"]}, OWN)["union"].specs}
+    assert tables
+    assert {table["seed"][0] for table in tables} <= seeds
     assert all(set(table["test"]) == set(conditions_of("union")) for table in tables)
+    assert {pairs for table in tables for pairs in table["pairs"]} == {10_000}
     return pl.concat(tables)
 
 
