@@ -36,6 +36,9 @@ FACTORIES |= {
 ALLOWED = {
     # Parameters and buffers are made where modules are made, and move with their module.
     ("models/composition/linear_floor.py", "torch.full((num_actions, 2 * size + 1, size), torch.nan)"),
+    ("models/images/slots.py", "torch.randn(num_roles, WIDTH)"),
+    ("models/images/slots.py", "torch.randn(num_roles, WIDTH, filler_dim)"),
+    ("models/images/slots.py", "torch.zeros(num_roles, filler_dim)"),
     ("models/recall/contextual_tpr.py", "torch.zeros(num_heads)"),
     ("models/recall/contextual_tpr.py", "torch.randn(num_heads, 1, num_roles)"),
     ("models/recall/contextual_tpr.py", "torch.eye(filler_dim)"),

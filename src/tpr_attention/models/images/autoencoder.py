@@ -1,10 +1,12 @@
 """Models that draw what they are given: an image through its object, or the object itself."""
 
+from typing import Literal
+
 from torch import nn
 
 from tpr_attention.functional.signature import choose
 from tpr_attention.models.images.image_model import ImageModel, Images, Objects
-from tpr_attention.models.images.parts import DECODERS, DecoderName, EncoderName
+from tpr_attention.models.images.parts import DECODERS
 
 __all__ = ["ImageAutoencoder", "ImageDecoder"]
 
@@ -25,8 +27,8 @@ class ImageAutoencoder(ImageModel):
         num_roles: int,
         side: int,
         channels: int,
-        encoder: EncoderName = "unbinding",
-        decoder: DecoderName = "template",
+        encoder: Literal["unbinding", "convolution", "slots"] = "unbinding",
+        decoder: Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"] = "template",
         filler_dim: int = 8,
         clean_up: bool = False,
         verify: bool = False,
@@ -51,7 +53,7 @@ class ImageDecoder(nn.Module):
         side: int,
         channels: int,
         filler_dim: int,
-        decoder: DecoderName = "template",
+        decoder: Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"] = "template",
     ) -> None:
         super().__init__()
         self.decoder = choose("decoder", decoder, DECODERS)(side, channels, num_roles, filler_dim)

@@ -11,7 +11,7 @@ from tpr_attention.functional.images.likelihood import negative_log_likelihood
 from tpr_attention.functional.signature import choose, expect_bool
 from tpr_attention.models.contract import StartsAtCopy
 from tpr_attention.models.images.image_model import ImageModel, Images, Objects
-from tpr_attention.models.images.parts import COMPOSITIONS, DecoderName, EncoderName, Substitution
+from tpr_attention.models.images.parts import COMPOSITIONS, Substitution
 from tpr_attention.models.images.reencoding import reencoding_error
 
 __all__ = ["EAGER", "ImageComposer"]
@@ -46,8 +46,8 @@ class ImageComposer(ImageModel):
         num_roles: int,
         side: int,
         channels: int,
-        encoder: EncoderName = "unbinding",
-        decoder: DecoderName = "template",
+        encoder: Literal["unbinding", "convolution", "slots"] = "unbinding",
+        decoder: Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"] = "template",
         composition: Literal["tpr", "swap", "linear", "interpolate", "mlp", "attention"] = "tpr",
         filler_dim: int = 8,
         clean_up: bool = False,

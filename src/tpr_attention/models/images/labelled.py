@@ -1,11 +1,13 @@
 """A model that is told the factors of its inputs in training: what encoders and decoders can do with labels."""
 
+from typing import Literal
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from tpr_attention.models.images.image_model import ImageModel, Images, Objects
-from tpr_attention.models.images.parts import DecoderName, EncoderName, Swap
+from tpr_attention.models.images.parts import Swap
 
 __all__ = ["ImageLabelled"]
 
@@ -29,8 +31,8 @@ class ImageLabelled(ImageModel):
         side: int,
         channels: int,
         filler_dim: int,
-        encoder: EncoderName = "unbinding",
-        decoder: DecoderName = "template",
+        encoder: Literal["unbinding", "convolution", "slots"] = "unbinding",
+        decoder: Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"] = "template",
     ) -> None:
         super().__init__(side, channels, num_roles, filler_dim, encoder, decoder, clean_up=False, verify=False)
         self.composition = Swap(num_actions, num_roles, filler_dim)

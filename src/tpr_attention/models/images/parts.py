@@ -1,7 +1,6 @@
 """The parts of image models by name: encoders, decoders, and what is done with two objects and an action."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -22,10 +21,7 @@ from tpr_attention.nn.action_attention import ActionTPRAttention
 from tpr_attention.nn.images.decoders import SpectrumDecoder, TemplateDecoder
 from tpr_attention.nn.images.encoder import UnbindingEncoder
 
-__all__ = ["COMPOSITIONS", "CONTENTS", "DECODERS", "ENCODERS", "DecoderName", "EncoderName"]
-
-EncoderName = Literal["unbinding", "convolution", "slots"]
-DecoderName = Literal["template", "spectrum", "deconvolution", "broadcast", "pixel"]
+__all__ = ["COMPOSITIONS", "CONTENTS", "DECODERS", "ENCODERS"]
 
 CONTENTS = 3
 """Roles besides position and colour: shape, scale and orientation."""
