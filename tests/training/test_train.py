@@ -243,6 +243,13 @@ def test_groups_are_runs_of_one_shape():
         next(iter(train([specs[0], specs[-1]])))
 
 
+def test_runs_with_large_examples_are_alone():
+    """A stack of them saves nothing, and one process would have to train all of them."""
+    images = RunSpec.of({"task": "images-composition", "model": "images-composer"})
+    specs = [images, images.with_seed(1), images.changed({"learning_rate": 1.0}), SMALL, SMALL.with_seed(1)]
+    assert [len(group) for group in groups(specs)] == [1, 1, 1, 2]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -19,7 +19,7 @@ from tpr_attention.training.memory import expect_memory
 from tpr_attention.training.points import TRAIN
 from tpr_attention.training.spec import Component, RunSpec, SpecError
 
-__all__ = ["Prepared", "check", "make_task", "names_of", "prepare", "stack_key"]
+__all__ = ["Prepared", "check", "is_stacked", "make_task", "names_of", "prepare", "stack_key"]
 
 FEW = 16  # examples that a model is tried with
 
@@ -104,13 +104,19 @@ def names_of(run: Prepared) -> dict[str, object]:
 
 def stack_key(component: Component) -> Hashable:
     """Equal for tasks that can be trained in one stack."""
-    return _stack_key(*_frozen(component))
+    return _stacking(*_frozen(component))[0]
+
+
+def is_stacked(component: Component) -> bool:
+    """Whether runs of a task are faster in one stack. With large examples they are not, as each step is long."""
+    return _stacking(*_frozen(component))[1]
 
 
 @cache
-def _stack_key(name: str, options: str) -> Hashable:
+def _stacking(name: str, options: str) -> tuple[Hashable, bool]:
     task = make_task(Component(name, json.loads(options)), seed=0)
-    return task.stack_key if isinstance(task, Stackable) else (name, options)
+    key = task.stack_key if isinstance(task, Stackable) else (name, options)
+    return key, not isinstance(task, CompactExamples)
 
 
 @lru_cache(32)

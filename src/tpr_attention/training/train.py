@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tpr_attention.models.contract import parameter_count
 from tpr_attention.training.points import TRAIN, Point, group_label
-from tpr_attention.training.prepare import names_of, prepare, stack_key
+from tpr_attention.training.prepare import is_stacked, names_of, prepare, stack_key
 from tpr_attention.training.spec import RunSpec
 from tpr_attention.training.stack import Divergence, Stack, can_compile
 
@@ -57,11 +57,17 @@ def group_key(spec: RunSpec) -> Hashable:
 
 
 def groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
-    """The runs that are trained together."""
+    """The runs that are trained together. Those with large examples are alone, so that workers can share them."""
     found: dict[Hashable, list[RunSpec]] = {}
     for spec in specs:
         found.setdefault(group_key(spec), []).append(spec)
-    return [group[k : k + MOST_TOGETHER] for group in found.values() for k in range(0, len(group), MOST_TOGETHER)]
+
+    def parts(group: list[RunSpec]) -> Iterator[list[RunSpec]]:
+        most = MOST_TOGETHER if is_stacked(group[0].task) else 1
+        for first in range(0, len(group), most):
+            yield group[first : first + most]
+
+    return [part for group in found.values() for part in parts(group)]
 
 
 def is_worth_compiling(specs: Sequence[RunSpec]) -> bool:
