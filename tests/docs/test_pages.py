@@ -43,6 +43,14 @@ def test_the_code_of_the_documentation_runs(page, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+def test_decisions_are_numbered():
+    """Each has a number of its own, in its name and in its title."""
+    records = sorted(ROOT.glob("docs/decisions/0*.md"))
+    assert [path.name[:4] for path in records] == [f"{number:04}" for number in range(1, len(records) + 1)]
+    for path in records:
+        assert path.read_text().startswith(f"# {path.name[:4]} ")
+
+
 def test_the_commands_of_the_documents_exist():
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for name in ("README.md", "CONTRIBUTING.md"):
