@@ -87,8 +87,12 @@ def test_it_is_a_drawing_for_another_process(shown):
 
 @pytest.mark.parametrize(("side", "apart"), [(0.95, 0.22), (0.5, 0.06)])
 def test_images_do_not_overlap_each_other_or_names(shown, side, apart):
-    figure = image_grid(shown.by_model() | {"a model with a rather long name": {}}, side=side, apart=apart)
+    long = "a model, with an encoder, with a decoder, and with a rather long name"
+    figure = image_grid(shown.by_model() | {long: {}}, side=side, apart=apart)
     figure.canvas.draw()
+    assert "a model, with an encoder, with\na decoder, and with a rather\nlong name" in [
+        text.get_text() for text in figure.texts
+    ]
     boxes = [axes.get_window_extent() for axes in figure.axes]
     assert all(box.width == pytest.approx(side * figure.dpi) == box.height for box in boxes)
     for place, box in enumerate(boxes):

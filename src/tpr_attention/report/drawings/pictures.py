@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib
 import matplotlib.style
@@ -46,6 +47,8 @@ FORMATS = tuple(METADATA)
 
 SIDE, BETWEEN, BLOCK, LETTER, LINE, TOP, MARGIN = 0.95, 0.06, 0.22, 0.075, 0.17, 0.42, 0.12
 """Inches of a grid of images: an image, between two, between groups of rows, a letter, a line, above and around all."""
+LETTERS = 30
+"""In a line of the name of a group of rows."""
 
 
 def settings() -> AbstractContextManager[None]:
@@ -95,7 +98,8 @@ def image_grid(
     parts = list(dict.fromkeys(part for found in arrays.values() for part in found))
     counts = {condition: max(map(len, found.values()), default=0) for condition, found in arrays.items()}
     above = TOP + LINE * max((part.count("\n") for part in parts), default=0)
-    names = 2 * MARGIN + LETTER * max(map(len, arrays), default=0)
+    labels = {condition: fill(condition, LETTERS) for condition in arrays}
+    names = 2 * MARGIN + LETTER * max((len(line) for label in labels.values() for line in label.split("\n")), default=0)
     width = names + len(parts) * (side + BETWEEN) - BETWEEN + MARGIN
     height = above + sum(count * (side + BETWEEN) - BETWEEN + apart for count in counts.values()) - apart + MARGIN
     with settings(), matplotlib.rc_context({"text.parse_math": False}):
@@ -106,7 +110,7 @@ def image_grid(
         top = above
         for condition, found in arrays.items():
             middle = top + (counts[condition] * (side + BETWEEN) - BETWEEN) / 2
-            figure.text(MARGIN / width, 1 - middle / height, condition, va="center", size=9.5)
+            figure.text(MARGIN / width, 1 - middle / height, labels[condition], va="center", size=9.5)
             for row in range(counts[condition]):
                 for column, part in enumerate(parts):
                     if row < len(found.get(part, ())):
