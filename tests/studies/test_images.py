@@ -220,6 +220,12 @@ def test_the_setup_that_is_found_out_shows_all_runs(whole):
     assert set(results.specs.values()) == set(SPECS)
 
 
+def test_seeds_after_those_of_searches_count(whole):
+    """Searches have seeds from 1000 on, and the main model has later ones."""
+    main = whole.part([spec for spec in SPECS if spec.seed >= FIRST_SEED + FRESH])
+    assert infer_setup(main).seeds == SETUP.seeds
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_that_was_not_run_counts(whole, seed):
     draw = random.Random(seed)

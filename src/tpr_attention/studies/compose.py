@@ -33,7 +33,7 @@ def infer_setup(store: Store) -> Setup:
     those of the setup, as far as they tell.
     """
     found = [
-        (spec, studies) for spec in _specs(store) if spec.seed < min(SEARCH_SEEDS) and (studies := _studies_of(spec))
+        (spec, studies) for spec in _specs(store) if spec.seed not in SEARCH_SEEDS and (studies := _studies_of(spec))
     ]
     whole = [(spec, full) for spec, studies in found if (full := [study for study in studies if not study.is_scaled])]
     if not found:
