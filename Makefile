@@ -88,7 +88,7 @@ docs/map.md: setup
 	sed '1s/.*/# Where the claim holds: a map/' report-map/report.md > $@
 	$(BIN)/python docs/figures/results.py
 
-# From images to images, with contestants, controls and published splits: about five hours on two cores, and again only what is missing.
+# From images to images, with contestants, controls and published splits: about six hours on two cores, and again only what is missing.
 docs/images.md: setup
 	$(BIN)/tpr-attention reproduce --studies images --store runs-images --report report-images
 	mkdir -p docs/figures && cp report-images/figures/*.png docs/figures/

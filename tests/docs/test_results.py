@@ -17,7 +17,14 @@ from tpr_attention.studies import Setup
 from tpr_attention.studies.compose import compose, infer_setup
 from tpr_attention.studies.images.contestants import BLOCKS, FIRST_SEED, MAIN, SPLITS, series_of
 from tpr_attention.studies.images.goals import goals
-from tpr_attention.studies.images.values import ON_UNION, after_training, conditions_of, finished, finished_of
+from tpr_attention.studies.images.values import (
+    ON_UNION,
+    after_training,
+    by_fillers,
+    conditions_of,
+    finished,
+    finished_of,
+)
 from tpr_attention.tasks.images.composition import DISTORTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -30,27 +37,30 @@ def table_lines(text):
 
 
 @pytest.fixture(scope="module")
-def written():
+def report():
     store = Store(STORE)
-    return markdown(compose(store, infer_setup(store))[0])
-
-
-def test_tables_of_images_are_made_of_stored_numbers(written):
-    shown = table_lines((DOCS / "images.md").read_text())
-    assert len(shown) > 100
-    assert table_lines(written) == shown
+    return compose(store, infer_setup(store))
 
 
 @pytest.fixture(scope="module")
-def results():
-    store = Store(STORE)
-    return compose(store, infer_setup(store))[1]
+def results(report):
+    return report[1]
+
+
+def test_tables_of_images_are_made_of_stored_numbers(report):
+    shown = table_lines((DOCS / "images.md").read_text())
+    assert len(shown) > 100
+    assert table_lines(markdown(report[0])) == shown
 
 
 def rows_of(header):
     """The cells of a table of the page on pixels."""
     table = (DOCS / "pixels.md").read_text().split(header)[1].split("\n\n")[0]
     return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def words_of_the_page():
+    return " ".join((DOCS / "pixels.md").read_text().split())
 
 
 def test_the_page_on_pixels_has_stored_numbers_of_contestants(results):
@@ -79,11 +89,36 @@ def test_the_page_on_pixels_has_stored_numbers_of_published_splits(results):
     }
 
 
+def test_the_page_on_pixels_has_stored_numbers_of_decoders_alone(results):
+    """Summed loss in distribution and held out, over three seeds."""
+    decoders = finished("decoders", results, OWN)
+    assert {len(series.specs) for series in decoders.values()} == {3}
+    assert rows_of("| decoder alone |") == [
+        [series.label, *(f"{results.final(series, test, 'nll').mean():.0f}" for test in ("in_distribution", "ood"))]
+        for series in decoders.values()
+    ]
+
+
 def test_the_page_on_pixels_has_every_goal(results):
     assert rows_of("| goal | wanted |") == [
         [goal.words, f"{goal.wanted:g}", f"{goal.reached:.4g}", " ".join(filter(None, goal.badge[::2]))]
         for goal in goals(results, OWN)
     ]
+
+
+def test_the_page_on_pixels_tells_how_often_fillers_are_enough(results):
+    """In how many trainings the intersection over union is 0.99: in distribution, and in every test."""
+    lowest = [
+        (known, min(found))
+        for split, series in finished("main", results, OWN).items()
+        for known, *found in zip(
+            *(by_fillers(results, series, test, "iou") for test in conditions_of(split)), strict=True
+        )
+    ]
+    known, every = (sum(values[place] >= 0.99 for values in lowest) for place in (0, 1))
+    assert (len(lowest), every) == (20, 4)
+    assert f"at least 0.99 in {known} of 20 trainings, and {min(lowest)[0]:.4f} in the lowest" in words_of_the_page()
+    assert "It is at least 0.99 in every test in four of them." in words_of_the_page()
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +144,9 @@ def test_the_page_on_pixels_has_stored_numbers_of_many_pairs(cells):
             row += [f"{100 * known:.2f} %", f"{100 * of_codes['exact'].min():.2f} %", f"{wrong:.0f}"]
         expected.append(row)
     assert rows_of("| seed | exactly right |") == expected
+    as_read, verified = (sum(int(row[column]) for row in expected) for column in (3, 6))
+    assert f"As read, {as_read} of 500,000 answers have a wrong factor; verified, none has." in words_of_the_page()
+    assert verified == 0
 
 
 def test_the_page_on_pixels_has_stored_numbers_of_the_same_contents(cells):
@@ -119,6 +157,9 @@ def test_the_page_on_pixels_has_stored_numbers_of_the_same_contents(cells):
         [conditions_of("union")[test], f"{new:.4f}", f"{known:.4f}", f"{new / known:.1f}" if known else "-"]
         for test, new, known in means.iter_rows()
     ]
+    ratios = (means["wrong_pixels"] / means["wrong_pixels_of_known"]).to_list()
+    assert (len(ratios), sum(ratio <= 1.1 for ratio in ratios)) == (9, 5)
+    assert "It is met in five of nine tests." in words_of_the_page()
 
 
 def test_the_page_on_pixels_names_all_parts():

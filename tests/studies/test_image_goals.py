@@ -29,12 +29,15 @@ def test_the_worst_seed_test_and_split_count(tmp_path):
         "union of the splits: exactly right": 0.7,
         "union of the splits: all factors right": 1.0,
         "union of the splits: IoU by fillers": 0.7,
+        "union of the splits: IoU after training alone in distribution": 0.985,
         "union of the splits: IoU after training alone": 0.25,
         "union of the splits: processor seconds of a training": 600.0,
+        "union of the splits: processor seconds of its steps": 1.5,
         "splits apart: exactly right in distribution": 0.8,
         "splits apart: exactly right": 0.7,
         "splits apart: all factors right": 1.0,
         "splits apart: IoU by fillers": 0.7,
+        "splits apart: IoU after training alone in distribution": 0.985,
         "splits apart: IoU after training alone": 0.985,
     }
     assert {goal.seeds for words, goal in found.items() if words.startswith("union")} == {2}
@@ -42,8 +45,11 @@ def test_the_worst_seed_test_and_split_count(tmp_path):
     met = {words for words, goal in found.items() if goal.badge.word == "met"}
     assert met == {
         "union of the splits: all factors right",
+        "union of the splits: IoU after training alone in distribution",
         "union of the splits: processor seconds of a training",
+        "union of the splits: processor seconds of its steps",
         "splits apart: all factors right",
+        "splits apart: IoU after training alone in distribution",
         "splits apart: IoU after training alone",
     }
 

@@ -252,7 +252,7 @@ def test_models_that_finish_have_seeds_of_their_own():
 def test_some_contestants_are_trained_longer():
     """Beside the same ones that are trained as long as all others."""
     longer = [spec for spec in SPECS if spec.training.steps > STEPS]
-    assert [spec.training.steps for spec in longer] == (2 * SETUP.seeds + 1) * [LONGER]
+    assert [spec.training.steps for spec in longer] == 3 * SETUP.seeds * [LONGER]
     assert {spec.changed({"steps": STEPS}) for spec in longer} <= set(SPECS)
     few = IMAGES.specs(Setup(1, steps=STEPS))
     assert len(few) == len(set(few)) == len(IMAGES.specs(Setup(1))) - 3  # with fewer steps they would be the same

@@ -9,7 +9,7 @@ from tpr_attention.report.drawings.comparisons import ShownAnswers, wrong_pixels
 from tpr_attention.report.inspection import Inspection, Names, inspect_weights
 from tpr_attention.report.panels import Band, Panel, Plan, Series
 from tpr_attention.report.results import Results
-from tpr_attention.studies.images.contestants import SPLITS
+from tpr_attention.studies.images.contestants import SPLITS, STEPS
 from tpr_attention.studies.images.values import HELD_OUT, ON_UNION, conditions_of, finished, finished_of, stored_of
 from tpr_attention.studies.kinds import finishing_seconds, training_seconds
 from tpr_attention.studies.study import Setup
@@ -20,7 +20,7 @@ SHOWN = {
     "in_distribution": "in distribution",
     **{f"{split}.ood_composition": f"{split}, answer held out" for split in SPLITS[:3]},
 }
-EXAMPLES = 5
+EXAMPLES = 8
 """Of a test, in the picture of answers."""
 FAILURES, AMONG = 8, 2_000
 """How many answers that are not exact are shown, and among how many examples they are sought: seconds."""
@@ -85,7 +85,8 @@ def at_equal_time(results: Results, setup: Setup) -> Iterator[Curves]:
     if further:
         caption += (
             " The line of the main model goes on with its clean-up: the last point but one is by fillers that codes "
-            "have taught, the last one by codes."
+            "have taught, the last one by codes. By fillers, loss and overlap are both higher than before. A "
+            "likely reason is sharper edges, where a wrong pixel costs more."
         )
     if series:
         yield Curves(Plan("images-cpu", "Contestants at equal CPU", caption, panels), results)
@@ -99,19 +100,23 @@ def _is_ever_right(results: Results, series: Series, condition: str) -> bool:
 
 
 def answer_grid(results: Results, setup: Setup) -> Iterator[AnswerGrid]:
-    """What all contestants on the union answer to the same held-out examples, each with its first seed that can."""
+    """What contestants on the union answer to the same held-out examples, each with its first seed that can.
+
+    Those that are trained longer are there as well with as many steps as all others, and are not shown.
+    """
     runs = {
         one.label: next((spec for spec in one.specs if results.store.weights(spec.digest)), one.specs[0])
         for one in finished_of(ON_UNION, results, setup).values()
+        if one.specs[0].training.steps <= STEPS
     }
     if not runs:
         return
     found = load("tpr_attention.runner.inference:answers_of")(results.store, runs, HELD_OUT, EXAMPLES)  # with torch
     caption = (
         "Answers to combinations that training never showed: squares in the right half. Each contestant has the first "
-        "of its seeds whose weights are stored. Pixels that are wrong after rounding are pink, and dark pink where "
-        "nothing is drawn. Columns say the action, and whether the answer is held out. The main model has its "
-        "clean-up here, and no contestant has one."
+        "of its seeds whose weights are stored; those that are trained longer are not shown. Pixels that are wrong "
+        "after rounding are pink, and dark pink where nothing is drawn. Columns say the action, and whether the answer "
+        "is held out. The main model has its clean-up here, and no contestant has one."
     )
     if found.left_out:
         caption += f" Left out, as no weights of this version are stored: {'; '.join(found.left_out)}."

@@ -35,32 +35,31 @@ from tpr_attention.studies.words import listed, percent
 
 __all__ = ["sections", "summary"]
 
-PRIOR = (
+BUILT_IN = (
     "What is built in: one object on black, one colour an object, translation (spectrum), or translation, rotation "
-    "and scale (template). Only target images are given; the number of an action is given, and no factor. A quarter "
-    "of the references is also drawn again. After training, templates are turned, moved and scaled until an answer "
-    "that has another shape than its reference has the same pose, and one that has another angle the same place. The "
-    "clean-up makes codes evenly spaced, scales of shapes equal but for a factor, and templates symmetric, each where "
-    "they nearly are; any shape may have any scale, angle, place and colour, also where training shows none that has. "
-    "Models were made on seed 0, where held-out cells were looked at too, and all that is trained on targets was as "
-    "it is now for seeds 200 to 204. "
-    "What comes after training was then made by images of further seeds in distribution (decisions 0036 and 0039 to "
-    "0045), symmetric templates also by a split that no test has: squares and large objects in the lower half. "
-    "That templates are aligned came from seeds that had failed, 700 and 701 of `square_red`, when their held-out "
-    "cells had been seen. Roles are weighed when the layer is fitted since tests of seeds 800 and 801 were seen, by "
-    "what fillers draw in distribution; splits apart have these seeds, and the union later ones. Of these, 1203 and "
-    "1204 failed at first, as one place was found twice and another one not: they were trained again with the same "
-    "seeds when this was mended (decision 0045). All 40 angles had failed with seeds 800, 901 and 902, and have later "
-    "seeds."
+    "and scale (template). Given are target images and the number of an action, and no factor. A quarter of the "
+    "references is also drawn again. Updates across roles have a penalty. After training, templates are turned, "
+    "moved and scaled until an answer that has another shape than its reference has the same pose, and one that has "
+    "another angle the same place. The clean-up makes codes evenly spaced, scales of shapes equal but for a factor, "
+    "and templates symmetric, each where they nearly are. Places and angles that are missing in an even row are "
+    "added. Any shape may have any scale, angle, place and colour, also where training shows none that has."
+)
+CHOSEN = (
+    "How it was chosen: models were made on seed 0, where held-out cells were looked at too. What comes after "
+    "training was made by images of further seeds in distribution (decisions 0036 and 0039 to 0045), symmetric "
+    "templates also by a split that no test has: squares and large objects in the lower half. Alignment, weights of "
+    "roles and the addition of missing codes answer failures of earlier seeds, found in their held-out tests. The "
+    "main model therefore has seeds from 1300 on. It was not changed after the first of these trainings, and none of "
+    "them is left out. All 40 angles had failed with seeds 800, 901 and 902, and have later seeds."
 )
 NOTHING = 0.01
 """An intersection over union: a training that ends with less in distribution draws hardly anything."""
 WANTED = 0.99, 0.98
 """Of answers that are exactly right: in distribution, and in every test."""
 ANCHORS = (
-    "Published: for `sqr2tx` a summed loss of 200.4 (VAE), 100.6 (best) and 139.0 (a decoder with true latents) on "
-    "held-out images (Montero et al. 2021); for `r2r-1` a squared error of 115.46 (MAGANet) and 7.02 (CartanFM). What "
-    "`r2r-2`, `r2r-3` and `r2e` hold out is our reading."
+    "Published: for `sqr2tx` a summed loss of 200.4 (VAE), 100.6 (best) and 139.0 (a decoder with true latents, 46.8 "
+    "in training) on held-out images (Montero et al. 2021); for `r2r-1` a squared error of 115.46 (MAGANet) and 7.02 "
+    "(CartanFM). What `r2r-2`, `r2r-3` and `r2e` hold out is our reading."
 )
 
 WITH_LABELS = (
@@ -108,8 +107,8 @@ def _apart(results: Results, setup: Setup) -> Iterator[str]:
         good = sum(one >= WANTED[0] and other >= WANTED[1] for one, other in worst)
         yield (
             f"Where one split is held out alone, the worst of {len(worst)} trainings has {percent(known)} in "
-            f"distribution, and the worst test of any {percent(held_out)}; {good} of them have {percent(WANTED[0])} or "
-            f"more in distribution, and {percent(WANTED[1])} or more in every test."
+            f"distribution, and the worst test of any {percent(held_out)}; {good if good < len(worst) else 'all'} of "
+            f"them have {percent(WANTED[0])} or more in distribution, and {percent(WANTED[1])} or more in every test."
         )
 
 
@@ -137,8 +136,8 @@ def _operators(results: Results, setup: Setup) -> Iterator[str]:
         parts = [f"{OTHERS[name].words.split(', ')[1]} {worst[name]:.3f}" for name in names]
         yield (
             "With the same encoder and decoder, the lowest intersection over union of any test is "
-            f"{worst['tpr']:.3f} for TPR-Attention; {listed(parts)}. The oracle is told which role an action names; "
-            "a trained layer can only tie with it."
+            f"{worst['tpr']:.3f} for TPR-Attention; {listed(parts)}. The oracle exchanges the role that an action "
+            "names, without learning. It is a reference, not a proven bound."
         )
 
 
@@ -181,7 +180,8 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *map(Text, _apart(results, setup)),
             *map(Text, _cost(results, setup)),
             *goals_table(results, setup),
-            Text(PRIOR),
+            Text(BUILT_IN),
+            Text(CHOSEN),
             *layer_maps(results, setup),
             *failures(results, setup),
             *main_table(results, setup),
@@ -214,9 +214,9 @@ def sections(results: Results, setup: Setup) -> list[Section]:
             *small_table(
                 "images-published",
                 "Reconstruction of images, in distribution and held out, after training and finished: with a second "
-                "look, from several directions where it is needed; no codes are found for the 40 angles of these "
-                "splits. How images are looked at and that the decoder is then sharpened was chosen in distribution, "
-                "but when held-out images had been seen with other seeds. "
+                "look, from several directions where it is needed. No codes are kept: reconstruction has no example "
+                "that compares two shapes. How images are looked at and that the decoder is then sharpened was chosen "
+                "in distribution, but when held-out images had been seen with other seeds. "
                 "NLL and SSE are sums over an image. " + ANCHORS,
                 "published",
                 results,

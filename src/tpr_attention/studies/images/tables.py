@@ -27,15 +27,15 @@ from tpr_attention.studies.study import Setup
 __all__ = ["action_table", "factor_table", "main_table", "others_table", "small_table", "target_table", "worst_table"]
 
 EXPLAINED = (
-    "Exactly right: all 12,288 numbers of an image are, after rounding. Factors right: the nearest exact frame has all "
-    "factors of the target. IoU compares masks, which are where anything is drawn, and ignores colour. Wrong pixels, "
-    "IoU and loss are means over seeds."
+    "Exactly right: after rounding, all 12,288 numbers of an image equal those of the target. Factors right: the "
+    "nearest exact frame has all factors of the target. IoU compares masks, which are where anything is drawn, and "
+    "ignores colour. Wrong pixels, IoU and loss are means over seeds."
 )
 BY_FILLERS = (
     "By fillers: codes have taught the encoder, the layer and the decoder, and images are looked at twice, but answers "
     "are not rounded to codes."
 )
-NOT_ALL = "Rows with fewer seeds than planned have what is stored and did not diverge."
+NOT_ALL = "A row with fewer seeds than planned leaves out runs that diverged or are not stored."
 NAMED_BY = {"published": "split", "decoders": "decoder"}
 """Parts whose contestants have the name that they have in the part, and what it is; others have their words."""
 TARGETS = {"known": "known", "held_out": "held out"}
@@ -190,10 +190,10 @@ def others_table(results: Results, setup: Setup) -> Iterator[Table]:
         caption = (
             "All contestants on the union of the splits, none with a clean-up, after the same steps but for some that "
             "are trained longer: in distribution, and in the worst of nine tests with held-out combinations. "
-            f"{EXPLAINED} Steps become smaller until they end at zero, and so all losses end flat; before the last "
-            "tenth of the steps they are measured on fewer examples. Those that are trained longer show whether that "
-            "helps. "
-            f"Seconds of the first row include the clean-up. {NOT_ALL}"
+            f"{EXPLAINED} The learning rate falls to zero, and so all losses are flat at the end. The loss before the "
+            "last tenth of the steps is measured on fewer examples. Rows with more steps show the effect of longer "
+            "training. Only TPR-Attention has a penalty on what an update makes of other roles. Seconds of the first "
+            f"row include the clean-up. {NOT_ALL}"
         )
         yield Table("images-others", caption, [*columns, Column("seeds", "count")], rows)
 

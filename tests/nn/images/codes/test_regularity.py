@@ -1,4 +1,4 @@
-"""Codes that lack, or are there twice."""
+"""Codes that are missing, or are there twice."""
 
 import pytest
 import torch

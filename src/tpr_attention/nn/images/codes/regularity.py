@@ -9,12 +9,12 @@ from tpr_attention.nn.images.codes.pose_memory import FAR, PoseMemory
 __all__ = ["complete", "even_out", "units_of"]
 
 NEARLY = 0.1  # of a step: how far codes may be from evenly spaced ones, and scales of shapes apart, but for a factor
-FEW = 0.1  # of the codes: how many may lack, or be there twice
+FEW = 0.1  # of the codes: how many may be missing, or there twice
 
 
 @torch.no_grad()
 def complete(memory: PoseMemory) -> None:
-    """Add places and angles that lack in a row of nearly even ones, and drop those that are there twice.
+    """Add places and angles that are missing in a row of nearly even ones, and drop those that are there twice.
 
     Where images are few, a code may not be found, and another one twice. Rows in which no distance is unusual stay as
     they are.
