@@ -19,7 +19,6 @@ from tpr_attention.nn import (
     TPRAttention,
 )
 
-OF_ACTIONS = ("action", "action, unit length", "second order")
 LAYERS = {
     "default": lambda **options: TPRAttention(4, 3, 5, **options),
     "literal": lambda **options: TPRAttention.literal(4, 3, 5, **options),
@@ -33,8 +32,9 @@ LAYERS = {
     "second order": lambda **options: HigherOrderActionTPRAttention(6, 4, 3, 5, num_objects=7, **options),
 }
 
-CASES = [(name, length) for name in LAYERS for length in (7, 200) if length == 7 or name not in OF_ACTIONS]
-"""What is compiled: sequences that are short and long, and the one number of objects that actions have."""
+LONG = ("default", "fixed", "conjunction", "chunked", "softmax")
+CASES = [(name, length) for name in LAYERS for length in (7, 200)[: 1 + (name in LONG)]]
+"""What is compiled: every layer, and long sequences where they may take another way than short ones."""
 
 
 @pytest.fixture(params=LAYERS)

@@ -41,7 +41,7 @@ def test_floors_are_those_of_the_task(document):
     assert len(found) == len(ANSWERS)
     known, *held_out = conditions_of("union")
     assert set(held_out) == set(task.conditions) - {known}
-    exact, iou, wrong = (task.floors(metric) for metric in ("exact", "iou", "wrong_pixels"))
+    exact, iou, wrong = (union_floors()[metric] for metric in ("exact", "iou", "wrong_pixels"))
     assert set(exact[known]) == set(ANSWERS)
     for row, answer in zip(found, ANSWERS, strict=True):
         assert float(row["IoU"]) == round(iou[known][answer], 4)
@@ -59,7 +59,7 @@ def test_floors_are_those_of_the_task(document):
 
 def test_shuffled_actions_are_compared_with_a_copy(tmp_path):
     """Also where no contestant is stored; other controls need no such level."""
-    iou, exact = (ImageComposition("union").floors(metric) for metric in ("iou", "exact"))
+    iou, exact = (union_floors()[metric] for metric in ("iou", "exact"))
     said = markdown(composed(tmp_path / "shuffled", CONTROLS, "shuffled"))
     for test, words in (("in_distribution", "in distribution"), (HELD_OUT, "held out")):
         copied = f"{iou[test]['copy']:.2f} and {percent(exact[test]['copy'])}"

@@ -239,7 +239,7 @@ def test_groups_are_runs_of_one_shape():
     assert max(map(len, found)) == 15
     for group in found:
         assert len({(str(spec.model), spec.task.options["interaction"] is None) for spec in group}) == 1
-    with pytest.raises(ValueError, match="specs: expected those of one group, got 2 groups of 2 runs"):
+    with pytest.raises(ValueError, match="specs: expected runs that can be trained together, got 2 kinds in 2 runs"):
         next(iter(train([specs[0], specs[-1]])))
 
 

@@ -57,7 +57,7 @@ def group_key(spec: RunSpec) -> Hashable:
 
 
 def groups(specs: Sequence[RunSpec]) -> list[list[RunSpec]]:
-    """The runs that are trained together. Those with large examples are alone, so that workers can share them."""
+    """Runs divided into those that are trained together. Large examples are alone, so that workers can share them."""
     found: dict[Hashable, list[RunSpec]] = {}
     for spec in specs:
         found.setdefault(group_key(spec), []).append(spec)
@@ -93,7 +93,7 @@ def train(
     dtype: torch.dtype = torch.float32,
     begin: tuple[int, Mapping[str, Tensor]] | None = None,
 ) -> Iterator[Point | Pause | Finished]:
-    """Train the runs of one group together. Yields points, pauses, and the end of every run.
+    """Train runs together that have one `group_key`. Yields points, pauses, and the end of every run.
 
     At each of the `evaluation_steps` there is a point for every condition and run. From step 1 on there is also one for
     the training loss, the mean over the steps since the last. At the end there are points for each group of examples.
@@ -106,8 +106,8 @@ def train(
             compiler; if not given, it is done where it pays and a compiler is found.
         begin: The step and the state of a pause of the same training. What follows is what followed that pause.
     """
-    if len(groups(specs)) != 1:
-        raise ValueError(f"specs: expected those of one group, got {len(groups(specs))} groups of {len(specs)} runs")
+    if (kinds := len(set(map(group_key, specs)))) != 1:
+        raise ValueError(f"specs: expected runs that can be trained together, got {kinds} kinds in {len(specs)} runs")
     steps = specs[0].training.steps
     runs = [prepare(spec, dtype) for spec in specs]
     if compiled is None:
