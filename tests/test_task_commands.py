@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.studies.stored import plans_of, save
 from tpr_attention.cli import main
+from tpr_attention.commands.reproduce import QUICK
 from tpr_attention.runner.store import Store
+from tpr_attention.studies import Setup
 from tpr_attention.training.curves import curve
 from tpr_attention.training.spec import RunSpec
 
@@ -150,3 +153,16 @@ def test_a_quick_version_of_a_study(tmp_path, capsys):
     assert "2 runs" in capsys.readouterr().out
     assert main([*quick, "beyond"]) == 2
     assert "--quick: expected no study or one of recall, images, got beyond" in capsys.readouterr().err
+
+
+def test_a_quick_report_says_that_more_is_stored(tmp_path, capsys, monkeypatch):
+    """It replaces a report of all that is stored, which another command writes again."""
+    monkeypatch.setattr("tpr_attention.commands.report.write", lambda *_: None)
+    store, names = Store(tmp_path / "runs", create=True), ["main-noninteracting", "main-interacting"]
+    save(store, plans_of(names, QUICK))
+    quick = ["reproduce", "--quick", "--store", str(store.path)]
+    assert main(quick) == 0
+    assert "of all that is stored" not in capsys.readouterr().out
+    save(store, plans_of(names, Setup(seeds=3)))
+    assert main(quick) == 0
+    assert "it is about the quick runs; of all that is stored: tpr-attention report" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from tpr_attention.commands import report as reporting
 from tpr_attention.commands.training import TrainingSettings, open_store, train_missing
 from tpr_attention.imports import nearest
 from tpr_attention.studies import STUDIES, Setup
+from tpr_attention.studies.compose import infer_setup
 from tpr_attention.studies.paper.figures import MAIN
 from tpr_attention.training.spec import RunSpec, SpecError
 from tpr_attention.training.sweep import expect_count
@@ -41,6 +42,10 @@ def command(
             console.print("when all parts are done: tpr-attention report", highlight=False)
         elif not training.dry_run:
             reporting.write(runs, Path(report), setup, console)
+            if quick and infer_setup(runs) != setup:
+                console.print(
+                    "it is about the quick runs; of all that is stored: tpr-attention report", highlight=False
+                )
     return code
 
 
